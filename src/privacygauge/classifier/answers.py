@@ -115,17 +115,14 @@ def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats
     if again.shape != said[some].shape:  # cached answers, independent of the query
         return said, 1
     # Other batch sizes may round differently: that is not noise.
+    agree = partial(np.allclose, rtol=_ROUNDED, atol=_ROUNDED, equal_nan=True)
     # The second comparison is between two calls of one size.
-    if _agree(again, said[some]) or _agree(again, ask(some)):
+    if agree(again, said[some]) or agree(again, ask(some)):
         return said, 1
     total = said.astype(np.float64)
     for _ in range(TIMES - 1):
         total += ask(np.arange(len(said)))
     return total / TIMES, TIMES
-
-
-def _agree(one: Floats, other: Floats) -> bool:
-    return np.allclose(one, other, rtol=_ROUNDED, atol=_ROUNDED, equal_nan=True)
 
 
 def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()) -> Answers:
@@ -197,6 +194,7 @@ def answers_once(
     model: Any, x: Held, classes: Ints, n_classes: int, named: Any
 ) -> tuple[Floats, bool]:
     """Return one call's predictions for the classes a model knows, and whether they are logits."""
+    # Messages name what the user gave, which may wrap the model that is asked.
     name = type(named).__name__
     module = is_module(model)
     _, proper = _asker(model)
@@ -304,6 +302,7 @@ def _is_pyfunc(model: object) -> bool:
 def _of_pyfunc(model: Any, x: Held) -> Any:
     """Return the probabilities of an MLflow model, or of the model that it wraps."""
     said = model.predict(x)
+    # Two columns or more are the probabilities of classes, whatever the flavour is called.
     if np.ndim(said) == 2:
         return said
     raw: Any = model.get_raw_model() if hasattr(model, "get_raw_model") else None
@@ -336,6 +335,7 @@ def check_answers(
     """
     seen = _numbers(said, name)
     if seen.ndim not in (2, 3) or (len(seen), seen.shape[-1]) != (n, len(classes)):
+        # A single column is the probability of class 1: the message shows the mend.
         one = len(classes) == 2 and seen.shape in ((n,), (n, 1))
         both = ", a column for each class: np.column_stack([1 - p, p])" if one else ""
         raise InputError(

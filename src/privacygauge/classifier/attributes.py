@@ -132,6 +132,7 @@ def sensitive_columns(x: Any, sensitive: str | int | Sequence[Any]) -> Columns:
         if names and column in names:
             found.append(column)
         elif isinstance(column, int | np.integer) and -width <= column < width:
+            # A frame's columns may be named by place too; negative places count from the end.
             found.append(names[column] if names else int(column) % width)
         elif names:
             raise InputError(
@@ -182,6 +183,7 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
         _, first = np.unique(group, return_index=True)
         if (code[first][group] == code).all() and _chance(group, code) < _BY_CHANCE:
             determining.append(c)
+    # Values of the column that stand for each value when the model is asked.
     asked = tuple(block[of_value] for of_value in rows)
     return Secret(
         names,
@@ -376,6 +378,7 @@ def imputation(
         )
     found = np.empty((2, len(member), len(secret)))
     for part in np.unique(fold).tolist():
+        # Learnt on non-members only, and on other people than those that are guessed.
         learn = ~member & (fold != part)
         asked = fold == part
         if checks.n_distinct(secret.code[learn]) < 2:
@@ -485,6 +488,7 @@ def _boosted_probabilities(
         model.fit(known, code)
         found = np.zeros((len(asked), n_values))
         found[:, model.classes_] = model.predict_proba(asked)
+    # Laplace smoothing: a value that the boosting rules out keeps a logarithm.
     found = found + 1.0 / (len(code) + n_values)
     shares: Floats = found / found.sum(axis=1, keepdims=True)
     return shares
@@ -494,6 +498,7 @@ def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
     """Return the names of the bins, each number's bin, and the rows at `WITHIN` in each bin."""
     edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
     code = np.searchsorted(edges, numbers, side="left")
+    # Ties in the numbers may leave bins empty: those are left out.
     kept, code = np.unique(code, return_inverse=True)
     # The smallest and the largest number belong to somebody: they are not shown.
     ends = ["", *(f"{edge:g}" for edge in edges), ""]
@@ -506,6 +511,7 @@ def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
         rows = np.flatnonzero(code == j)
         rows = rows[np.argsort(numbers[rows], kind="stable")]
         middle = rows[np.rint(np.array(WITHIN) * (len(rows) - 1)).astype(np.int64)]
+        # Equal numbers would be asked twice.
         _, first = np.unique(numbers[middle], return_index=True)
         asked.append(middle[first])
     return tuple(names), code.astype(np.int64), asked
@@ -602,6 +608,7 @@ def _other_columns(x: Any, columns: Columns) -> Floats:
             continue
         if values.dtype.kind == "O":
             number = _number_equal_rows(values[:, None])
+            # Texts with too many values, such as names, become numbers in alphabetical order.
             several = int(number.max()) + 1 <= _TEXTS
             values = np.eye(int(number.max()) + 1)[number] if several else number
         found.append(values.reshape(len(x), -1).astype(np.float64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +13,7 @@ from privacygauge.classifier.attributes import Guesses, attribute_guesses
 from privacygauge.classifier.estimators import class_names
 from privacygauge.classifier.held import check_records, is_frame, keys
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.equal_rows import equal_rows, said_of_units
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
@@ -54,6 +54,7 @@ class GainOverImputation:
         """
         a = self.members
         b = self.difference
+        # Both must be above 0: help with everybody alike gives nobody away.
         value = min(a.value, b.value)
         low = min(a.low, b.low)
         high = min(a.high, b.high)
@@ -188,7 +189,16 @@ def judged_guesses(
     if len(shares) == 2:
         shares.popitem()  # of two shares one determines the other
     controls = {**({} if isinstance(imputed, Skipped) else {"imputation": imputed}), **shares}
-    stand_out = seeds.stream(seed, "attribute", "surest")
+    surest = None
+    if not isinstance(imputed, Skipped):
+        played = []
+        for name, surprise in found.surprise.items():
+            standing = np.isfinite(surprise)
+            # Transcripts need finite scores; only the order counts, and -infinity ranks last.
+            last = float(surprise[standing].min(initial=0.0)) - 1
+            score = np.where(standing, surprise, last)
+            played.append((name, Transcript(score, side, unit=unit)))
+        surest = tail(played, seeds.stream(seed, "attribute", "surest"), of_surest)
     return JudgedGuesses(
         guesses=found,
         member=side,
@@ -196,24 +206,9 @@ def judged_guesses(
         attacks=both_sides(found.right, side, unit, level),
         controls=both_sides(controls, side, unit, level),
         added=_gains_over_imputation(found, side, unit, of_average),
-        surest=None
-        if isinstance(imputed, Skipped)
-        else _surest(found.surprise, side, unit=unit, rng=stand_out, level=of_surest),
+        surest=surest,
         said=(*lines, *_said_of_columns(found)),
     )
-
-
-def _surest(
-    rankings: Mapping[str, Floats], side: Bools, unit: Ints, rng: np.random.Generator, level: float
-) -> Tail | None:
-    """Return the number of members that stand out on top of the rankings; -infinity ranks last."""
-    played = []
-    for name, values in rankings.items():
-        standing = np.isfinite(values)
-        # Transcripts need finite scores; only the order counts.
-        last = float(values[standing].min(initial=0.0)) - 1
-        played.append((name, Transcript(np.where(standing, values, last), side, unit=unit)))
-    return tail(played, rng, level)
 
 
 def _said_of_columns(found: Guesses) -> tuple[str, ...]:
@@ -267,6 +262,7 @@ def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:
     gain = mean(hit.astype(np.float64) - imputed, level, unit="people", owner=unit)
     won = proportion(hit & ~imputed, unit, level)
     lost = proportion(imputed & ~hit, unit, level)
+    # The mean shows no variance where no record was won or lost: exact limits widen it.
     exact = less(won, lost)
     low = max(-1.0, min(gain.low, exact.low))
     high = min(1.0, max(gain.high, exact.high))

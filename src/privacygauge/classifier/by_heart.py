@@ -69,6 +69,7 @@ def learnt_by_heart(
     outside = np.flatnonzero(~target.member)
     if not codes or min(len(inside), len(outside)) < _FEWEST:
         return None
+    # Subsets of a fixed size bound the time; they must not depend on the audit's seed.
     rng = seeds.stream(0, "labels learnt by heart")
     inside = rng.permutation(inside)[:_MOST_LEARNT]
     outside = rng.permutation(outside)[:_MOST_LEARNT]

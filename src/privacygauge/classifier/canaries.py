@@ -118,6 +118,7 @@ def make_canaries(
         basis = np.linalg.qr(np.hstack([known, rng.normal(size=(d, n))]))[0]
         made = basis[:, -n:].T * (length * np.linalg.norm(flat, axis=1).max())
     elif kind == "out-of-distribution":
+        # Corners of a box far from the records, one random corner per canary.
         up = np.where(rng.random((n, d)) < 0.5, 1.0, -1.0)
         made = flat.mean(axis=0) + up * _FAR * flat.std(axis=0)
     elif kind == "blank":

@@ -203,6 +203,7 @@ class _Training:
         states: tuple[int, ...] | None = None,
     ) -> NDArray[Any]:
         def told(models: int, _: int) -> None:
+            # Parts of the game share one progress bar: models trained before count as done.
             if self.progress is not None:
                 self.progress(done + models, self.total)
 

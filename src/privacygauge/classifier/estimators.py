@@ -278,6 +278,7 @@ def _set_state(part: Any, random_state: int, keeps: bool) -> None:
     With `keeps`, states that are not None stay; those of folds stay in any case.
     """
     if isinstance(part, type):
+        # A class has no random state of its own to set.
         return
     if hasattr(part, "get_params"):
         for key, value in part.get_params().items():
@@ -316,6 +317,7 @@ def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple
     """Return the model with class weights renumbered to the classes of its training records."""
     params = model.get_params() if hasattr(model, "get_params") else {}
     number = {name: i for i, name in enumerate(names or map(str, range(n_classes)))}
+    # Only classes that this model was trained on have a number.
     place = {int(label): i for i, label in enumerate(seen)}
     for key, weights in params.items():
         if key.split("__")[-1] != "class_weight" or not isinstance(weights, Mapping):

@@ -130,6 +130,7 @@ def fields_of(
     if values.ndim == 1:
         values, kind, which = _complete_binary_scores(values, scores, labels, names)
         of_values = [*of_values, which]
+    # Everything else may describe the records.
     known = {*scores.used, label, member, *NAMING}
     if scores.used & set(_POSITIVE):
         # The prediction follows from the score: records are not grouped by it.
@@ -417,6 +418,7 @@ def _of_matrix(
     k = values.shape[1]
     finite = bool(np.isfinite(values).all())
     if finite and values.min() < 0:
+        # Negative values may be logits, or anything: the labels must show it beyond chance.
         share = max(float(np.mean(truth == text)) for text in np.unique(truth).tolist())
         numbered = truth.dtype.kind in "iu" and truth.min() >= 0 and truth.max() <= k
         # Classes may be counted from 0 or 1.
@@ -429,6 +431,7 @@ def _of_matrix(
     shares = values / (_PERCENT if np.nanmax(values, initial=0) > 1.5 else 1.0)
     total = shares.sum(axis=1, dtype=np.float64)
     sums_to_one = finite and (np.abs(total - 1).max() <= SUM_ERROR or rounding_of(shares) > 0)
+    # One-hot rows are predicted classes, not probabilities.
     is_one_hot = finite and bool((shares == np.rint(shares)).all())
     if is_one_hot or not (sums_to_one or listed_entries(values) is not None):
         return None
@@ -535,6 +538,7 @@ def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
             which = given.get(key, column)
             if which is not column and which.ndim and _are_lists(which) and _are_lists(column):
                 return _pairs(which, column, key=key, stem=stem, name=name)
+        # Objects of class to probability, or a label and a score each, as pipelines write them.
         first = column[0]
         if isinstance(first, Mapping):
             rows = [row if isinstance(row, Mapping) else {} for row in column]
@@ -578,6 +582,7 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         try:
             columns = [_numeric(given[key], key, name) for key in keys]
         except InputError:
+            # Columns of texts under such names are no probabilities.
             continue
         values = np.column_stack(columns).astype(np.float64)
         listed = listed_entries(values)
@@ -606,6 +611,7 @@ def _by_number(
     found = sorted({int(match[1]) for match in matches if match})
     if not found:
         return _by_joined_number(given, kind, stem, name)
+    # Columns may be counted from 1.
     first = min(found[0], 1)
     wanted = [f"{stem}_{i}" for i in range(first, found[-1] + 1)]
     missing = [column for column in wanted if column not in given]
@@ -807,6 +813,7 @@ def _by_bare_name(
     columns = _columns_of(named, texts) if len(texts) > 1 else None
     if columns is None:
         return None
+    # In the order of numbers where the names are numbers.
     texts = sorted(columns, key=_in_order)
     keys = [columns[text] for text in texts]
     try:
@@ -995,6 +1002,7 @@ def _names(
     name: str,
 ) -> Sequence[str] | None:
     """Return the classes' names: from the columns, the user, or the array with the predictions."""
+    # A single number is the number of classes, not a name.
     if len(asked) == 1 and asked[0].isdecimal():
         if int(asked[0]) != k:
             raise InputError(

@@ -164,6 +164,7 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
             f"a model that says classes must say one per record, ({n},), got {given.shape}"
         )
     given = given.reshape(n)
+    # Classes that went through a float are 2.0 for 2.
     if given.dtype.kind == "f" and (given == np.rint(given)).all():
         given = given.astype(np.int64)
     if given.dtype.kind == "b":
@@ -255,6 +256,7 @@ def with_labels(model: object, y: ArrayLike | None = None) -> object:
     # Trainers, and what `as_trainer` refuses, stay as they are.
     if isinstance(model, type) or not callable(model) or hasattr(model, "train") or y is None:
         return model
+    # A callable makes a model or trains one: its number of arguments tells which.
     required = n_required(model)
     if required == 1:
         return MakesLabels(model)
@@ -331,6 +333,7 @@ def merge_queries(
     target: Predictions, pool: Pool, queries: LabelOnlyQueries
 ) -> tuple[Predictions, Pool, Further]:
     """Return target and pool, averaged over all kinds of queries, and the signals of each kind."""
+    # Rows come kind by kind, each kind for all records.
     kinds = len(queries.names)
     k = target.n_classes
     n = len(target) // kinds

@@ -59,6 +59,7 @@ def check_records(x: object, n: int) -> Held:
         found = np.asarray(dense(x))
         if found.dtype.kind == "U":  # each at its own length, not padded to the longest
             found = found.astype(object)
+        # A scalar of anything else has no records to count.
         if found.ndim == 0 and found.dtype.kind == "O":
             raise InputError(
                 f"x must be an array, a data frame or a list of {n} records, got "
@@ -139,6 +140,7 @@ def digest_of(*records: Held) -> str:
     digest = hashlib.sha256()
     for given in records:
         array = given.numbers if isinstance(given, RecordNumbers) else given
+        # Types are part of the records: 1 and "1" are different data.
         if is_frame(given):
             columns = list(zip(given.columns, map(repr, given.dtypes), strict=True))
             digest.update(f"{type(given)} {columns}".encode())

@@ -253,6 +253,7 @@ def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     code = group_codes(values)
     if code is None:
         return 0.0
+    # More than ten texts are taken in alphabetical order, as codes with an order.
     ordered = np.asarray(values).dtype.kind in "iufM" or len(np.unique(code)) > 10
     groups = int(code.max()) + 1
     # One more of each: groups that occur on one side only get finite log-odds.
@@ -332,6 +333,7 @@ def _differs_by_itself(
     said = np.empty(len(member))
     left = np.empty(len(member))
     for number in (0, 1):
+        # Learnt on one half and judged on the other, so that chance separations do not count.
         asked = fold == number
         groups = int(code.max()) + 1
         inside = np.bincount(code[member & ~asked], minlength=groups) + 1.0
@@ -347,6 +349,7 @@ def _differs_by_itself(
     whole, by_itself = (
         auc(Transcript(part, member, unit=target.units), level) for part in (said, left)
     )
+    # At least half of the separation must be left once the answers are accounted for.
     return by_itself.low - 0.5 > max(whole.value - 0.5, 0.0) / 2
 
 
@@ -414,6 +417,7 @@ def _gap_and_line(
     within_x, within_y = (
         part - np.where(member, part[member].mean(), part[~member].mean()) for part in (column, y)
     )
+    # Least squares within the sides: the gap that a trend over both would explain.
     squares = float(within_x @ within_x)
     slope = float(within_x @ within_y) / squares if squares > 0 else 0.0
     spread = float(np.sqrt(np.mean((within_y - slope * within_x) ** 2)))
@@ -572,20 +576,20 @@ def _says_whence(name: str, values: NDArray[Any]) -> bool:
     if array.dtype.kind not in "OSU":
         return False
     levels = _levels_of_texts(array)
-    return len(levels) <= _MOST_PLACES and not any(
-        _is_a_side(level.lower()) for level in levels if level
-    )
+    if len(levels) > _MOST_PLACES:
+        return False
+    for level in levels:
+        text = level.lower()
+        words = set(_WORDS.findall(text))
+        # A text without letters, such as a number, may stand for a side.
+        if level and (text in IN_WORDS | OUT_WORDS or words & _SIDES or not words):
+            return False
+    return True
 
 
 def _levels_of_texts(array: NDArray[Any]) -> list[str]:
     """Return the distinct texts of a column, empty for missing ones."""
     return sorted({"" if x is None or x != x else str(x) for x in array.tolist()})
-
-
-def _is_a_side(text: str) -> bool:
-    """Return whether a text in lower case is, or contains, a word for a side, or has no letters."""
-    words = set(_WORDS.findall(text))
-    return text in IN_WORDS | OUT_WORDS or bool(words & _SIDES) or not words
 
 
 _YEARS = (1900, 2100)

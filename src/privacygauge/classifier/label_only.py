@@ -65,6 +65,7 @@ def changeable(x: Held) -> Changeable:
     if x.ndim == 1 and all(isinstance(text, str) for text in x.tolist()):
         return _of_texts(x)
     if x.ndim == 2:
+        # Columns of mixed types, as arrays of objects hold, are those of a frame.
         import pandas as pd
 
         of_frame = _of_frame(pd.DataFrame(x).infer_objects())
@@ -122,6 +123,7 @@ def _of_frame(x: Any) -> Changeable:
             kind = table.dtypes.iloc[place]
             numbers = points[:, place]
             if values is None:
+                # Noise is added to whole numbers too: the model expects them rounded.
                 whole = np.rint(numbers) if kind.kind in "iu" else numbers
                 made.append(pd.Series(whole).astype(kind))
                 continue
@@ -477,6 +479,7 @@ def _noisy(
         level * spread[~coded]
     )
     for group in groups:
+        # A category changes at random: noise on its code would mean nothing.
         swapped = rng.random((n, copies)) < min(0.5, level / 4)
         other = rng.integers(n, size=(n, copies))
         found[:, :, group] = np.where(swapped[:, :, None], x[:, group][other], found[:, :, group])

@@ -80,11 +80,13 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolu
     sorted_logs = np.empty((len(rows.index), k))
     for part, block in blocks_of(source.values[rows.index]):
         if source.logits:
+            # The largest logit subtracted first: the exponentials cannot overflow.
             block -= block.max(axis=1, keepdims=True)
             block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
             np.maximum(block, np.log(resolved.least), out=block)
         else:
             np.log(np.maximum(block, resolved.least, out=block), out=block)
+        # Partition before sorting: only the `top` of many classes are needed in order.
         largest = np.partition(block, block.shape[1] - k, axis=1)[:, -k:]
         sorted_logs[part] = np.sort(largest, axis=1)[:, ::-1]
     metrics = [signals[name] for name in ("scaled-logit", "modified-entropy", "correctness")]
@@ -223,7 +225,10 @@ class WholeAnswer:
         )
         told = np.ptp(known, axis=0) > 0
         weight, group = even_weights(learnt.member, learnt.labels)
-        fold = _folds(learnt.rows, rng)
+        # All rows of a record share one fold: a model that knew one would know the others.
+        record = learnt.rows.index if learnt.rows.record is None else learnt.rows.record
+        _, index = np.unique(record, return_inverse=True)
+        fold = (rng.permutation(int(index.max()) + 1) % FOLDS)[index]
         members = np.bincount(fold[learnt.member & (weight > 0)], minlength=FOLDS)
         others = np.bincount(fold[~learnt.member & (weight > 0)], minlength=FOLDS)
         # Each model is learnt on the other folds, and judged on its own.
@@ -260,7 +265,15 @@ class WholeAnswer:
 
         held_out = np.zeros(len(known))
         value = np.zeros(len(asked))
-        known, asked = _quantile_bins(known, asked)
+        # scikit-learn bins weighted rows itself, but hundreds of times more slowly.
+        ends = np.quantile(known, np.arange(1, _ANSWER_BINS) / _ANSWER_BINS, axis=0)
+        binned = np.empty(known.shape)
+        asked_binned = np.empty(asked.shape)
+        for column in range(known.shape[1]):
+            different = np.unique(ends[:, column])
+            binned[:, column] = np.searchsorted(different, known[:, column])
+            asked_binned[:, column] = np.searchsorted(different, asked[:, column])
+        # Leaves grow with the data: a few rows learn coarse rules only.
         least = max(5, min(20, len(member) // 50))
         # More threads than cores at work make small fits many times slower.
         with limited_to(1 if len(member) < 20_000 else None):
@@ -276,9 +289,10 @@ class WholeAnswer:
                     random_state=seed,
                 )
                 rest = (fold != f) & (weight > 0)
-                model.fit(known[rest], member[rest], weight[rest])
-                held_out[fold == f] = model.decision_function(known[fold == f])
-                value += model.decision_function(asked) / FOLDS
+                # A model never sees the rows that it scores.
+                model.fit(binned[rest], member[rest], weight[rest])
+                held_out[fold == f] = model.decision_function(binned[fold == f])
+                value += model.decision_function(asked_binned) / FOLDS
         return held_out, value
 
 
@@ -437,27 +451,6 @@ def even_weights(member: Bools, labels: Ints) -> tuple[Floats, Ints]:
     return np.where(own < total, total / (2 * own), 0.0), group
 
 
-def _folds(rows: Rows, rng: np.random.Generator) -> Ints:
-    """Return the fold of each row; all rows of a record share one."""
-    record = rows.index if rows.record is None else rows.record
-    _, index = np.unique(record, return_inverse=True)
-    return (rng.permutation(int(index.max()) + 1) % FOLDS)[index]
-
-
-def _quantile_bins(known: Floats, asked: Floats) -> tuple[Floats, Floats]:
-    """Return both matrices with values replaced by bin numbers, from the quantiles of `known`.
-
-    scikit-learn bins weighted rows itself, but hundreds of times more slowly.
-    """
-    ends = np.quantile(known, np.arange(1, _ANSWER_BINS) / _ANSWER_BINS, axis=0)
-    parts = np.empty(known.shape), np.empty(asked.shape)
-    for column in range(known.shape[1]):
-        different = np.unique(ends[:, column])
-        for part, values in zip(parts, (known, asked), strict=True):
-            part[:, column] = np.searchsorted(different, values[:, column])
-    return parts
-
-
 def _linear(
     known: Floats,
     side: Floats,
@@ -508,8 +501,14 @@ def _linear(
         return held_out, np.einsum("ij,ij->i", z, rules.mean(axis=1)[asked_place])
 
     def best(rules: list[Floats], aim: Floats) -> int:
-        held_out = [scores(rule)[0] for rule in rules]
-        return int(np.argmax([_gain(found, aim, weight) for found in held_out]))
+        gains = []
+        for rule in rules:
+            score, _ = scores(rule)
+            size = float(weight @ score**2)
+            # The root of the weighted sum of squares that the best multiple >= 0 explains.
+            explained = max(float(weight @ (score * aim)), 0.0)
+            gains.append(explained / np.sqrt(size) if size > 0 else 0.0)
+        return int(np.argmax(gains))
 
     common = (len(classes) + 1, FOLDS, d)
     dense = [
@@ -553,15 +552,6 @@ def _shrunk(products: Floats, variance: Floats, least: float) -> Floats:
     deviation = products / error
     result: Floats = np.sign(deviation) * np.maximum(np.abs(deviation) - least, 0.0) / error
     return result
-
-
-def _gain(score: Floats, aim: Floats, weight: Floats) -> float:
-    """Return the fit of the best non-negative multiple of a score to the aim, at least 0.
-
-    It is the root of the weighted sum of squares that this multiple explains.
-    """
-    size = float(weight @ score**2)
-    return max(float(weight @ (score * aim)), 0.0) / np.sqrt(size) if size > 0 else 0.0
 
 
 def _stacked_log_odds(held_out: Floats, side: Floats, weight: Floats, value: Floats) -> Floats:

@@ -223,6 +223,7 @@ def every_model_as_target(pool: Pool) -> Iterator[Round]:
     compared = worlds_signal(pool, resolved, found[WORLD_SIGNAL])
     everyone = Worlds(compared[0], compared, pool.inside)
     for model in range(m):
+        # Shadow models are all others, with the same coins and the same canaries.
         others = np.delete(np.arange(m), model)
         shadow = Shadow(
             {name: x[others].ravel() for name, x in seen.items()},

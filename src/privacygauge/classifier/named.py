@@ -195,11 +195,13 @@ def recorded_trainer(run: str | Path) -> Trainer:
     """
     plan = read_run(run).plan
     known: dict[str, Any] = json.loads(plan.to_json())["settings"]
+    # A run of several trainings keeps the undefended one's settings apart.
     settings = known.get("undefended", known)
     said = {name: value for name, value in settings.items() if name not in _NOT_DESCRIBED}
     name = str(settings.get("trainer", ""))
     if not name:
         raise InputError(f"{run} holds no trained models")
+    # Networks of this package can be trained again; others stay placeholders.
     if {"make", *_SETTINGS, "dtype", "device"} <= set(said) and "augment" not in said:
         given = {key: said[key] for key in (*_SETTINGS, "dtype", "device")}
         scaled = bool(said.get("own_scale", False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.release import Stored, Worlds, counts_of
 from privacygauge.errors import InputError
@@ -103,9 +103,13 @@ class PoolGame:
                     f"model {same} of the pool (from 0) was trained on exactly the target's "
                     "members, which gives them away: leave the target out of its pool"
                 )
-        for one, other in _pairs(kind[1:]):
-            if isinstance(pool, Pool) and all(
-                np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers)
+        kinds = kind[1:]
+        # A stable sort puts models of equal coins side by side, in their order.
+        for one, other in pairwise(np.argsort(kinds, kind="stable").tolist()):
+            if (
+                kinds[one] == kinds[other]
+                and isinstance(pool, Pool)
+                and all(np.array_equal(x[one], x[other]) for x in (pool.inside, pool.answers))
             ):
                 raise InputError(
                     f"models {one} and {other} of the pool (from 0) are the same one: leave one out"
@@ -119,9 +123,12 @@ class PoolGame:
 
     def round(self) -> Round:
         """Return the round: the adversary's observation, and the membership as its secret."""
-        general = self.general or self._shadow()
         target = self.target
         pool = self.pool
+        general = self.general
+        if general is None:
+            whole = pool.first if isinstance(pool, LogitPool) else pool
+            general = GeneralShadow.of(whole, self.features, resolution(target, whole))
         resolved = general.resolved
         asked = np.arange(len(target))
         seen = signals(target, resolved)
@@ -142,10 +149,6 @@ class PoolGame:
         )
         ids = asked if self.target_ids is None else self.target_ids
         return Round(observation, target.member, ids, target.units)
-
-    def _shadow(self) -> GeneralShadow:
-        whole = self.pool.first if isinstance(self.pool, LogitPool) else self.pool
-        return GeneralShadow.of(whole, self.features, resolution(self.target, whole))
 
     def _worlds(self, general: GeneralShadow) -> Floats | Stored:
         if isinstance(self.pool, LogitPool):
@@ -202,19 +205,15 @@ def with_equal_counts(pool: Pool, member: Bools, rng: np.random.Generator) -> Po
     if (held != held[0]).any() or not 2 <= held[0] < k:
         return None
     other_bit = pool.inside != member
+    # In each record's column, a random model of the other side than the target's.
     gap = np.where(other_bit, rng.random(other_bit.shape), -1.0).argmax(axis=0)
     records = np.flatnonzero(gap < k - 1)
     answers = np.array(pool.answers)
     inside = np.array(pool.inside)
+    # The last model's answers fill the gaps, and its own gaps need nothing.
     for rows in (answers, inside):
         rows[gap[records], records] = rows[k - 1, records]
     return replace(pool, answers=answers[:-1], inside=inside[:-1])
-
-
-def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
-    """Yield each model with the next one of its kind."""
-    order = np.argsort(kind, kind="stable")
-    yield from ((int(i), int(j)) for i, j in pairwise(order) if kind[i] == kind[j])
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,6 +78,7 @@ def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSe
                 "a Training looks its records up itself: leave x out, or give x to a function of "
                 "features, classes and a random state"
             )
+        # The records are their numbers, which the user's functions look up.
         x = RecordNumbers(np.arange(len(np.asarray(y))))
     names = class_names(y)
     records, labels = records_for(trainer, x, y, names)
@@ -395,6 +396,7 @@ def paid_for(
     if shadows < 1:
         raise InputError(f"--shadows must be at least 1, got {shadows}")
     limit = None if budget is None else seconds_of(budget)
+    # With a budget the number is open: costs are measured as for the largest design.
     most = shadows if limit is None else max(DESIGNS)
     cost = measure_cost(trainer, x, y, n_models=most + 1, n_jobs=n_jobs, seed=seed)
     if limit is not None and (wanted is None or cost.seconds(shadows + 1) > limit):

@@ -312,6 +312,7 @@ def trained_run(
     }
     if existing is not None:
         given = "target_logits" if existing.logits else "target"
+        # One query per record has no axis of queries.
         axes = ("record", "query", "class") if existing.n_queries > 1 else ("record", "class")
         static[given] = Static(axes, existing.answers)
     opened = open_run(run, plan, static, invocation=invocation)

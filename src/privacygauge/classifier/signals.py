@@ -174,6 +174,7 @@ def _from_probs(block: Floats, space: Floats, labels: Ints, resolved: Resolution
 
 def _from_logits(block: Floats, space: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     row = np.arange(len(labels))
+    # The most likely class apart: sums without it lose no digits.
     top = (row, block.argmax(axis=1))
     log_p = np.subtract(block, block[top][:, None], out=block)
     p, log_rest = space

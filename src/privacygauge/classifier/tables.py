@@ -311,6 +311,7 @@ def _encode_column(
     if numbers_of is None:
         # A column read in parts may hold 1 and "1": they are the same category.
         texts = column.astype(str).where(column.notna(), None) if column.dtype == object else column
+        # Missing values are a category of their own.
         codes, values = pd.factorize(texts, sort=False, use_na_sentinel=False)
         return codes.astype(np.int64), len(values)
     if (days := days_of(column)) is not None:
@@ -385,6 +386,7 @@ def _split_columns(
             f"{missing[0]!r}: fill them, leave the rows out, or --drop the column"
         )
     for name in frame.columns:
+        # Lists and the like are refused in any column; missing values may stay.
         if frame[name].dtype == object:
             checks.present(frame[name].dropna().to_numpy(), f"{path}: column {name!r}")
     features = frame[[name for name in frame.columns if name not in apart]]

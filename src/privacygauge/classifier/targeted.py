@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from privacygauge.classifier.game import PredictionObservation
-from privacygauge.classifier.predictions import ONE_LOGIT_ONLY, LogitPool, Pool, probabilities
+from privacygauge.classifier.predictions import ONE_LOGIT_ONLY, LogitPool, probabilities
 from privacygauge.classifier.resolution import bin_numbers, n_bins, resolution
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
@@ -200,19 +200,22 @@ def _score_targets(name: str, observation: Observation, ranking: Ranking) -> Sco
         return Skipped(name, "needs targets with models both with and without them")
     value = np.zeros(len(rows.index))
     least = (observation.resolved or resolution(rows.source, pool)).least
-    for part in _blocks(pool):
+    # Probabilities of all models on all targets at once may not fit in memory.
+    size = max(1, BLOCK // (len(pool) * pool.n_classes))
+    for start in range(0, pool.n_targets, size):
+        part = slice(start, min(start + size, pool.n_targets))
         q = probabilities(rows.source.values[rows.index[part]], logits=rows.source.logits)
         some = known[part]
         models = pool.probabilities(part)[:, some]
         inside = pool.inside[:, part][:, some]
         value[part][some] = ranking(q[some], models, inside, least)
-    return Scores(value, _ABOVE_0, _unknown(int(np.count_nonzero(~known)), len(known)))
-
-
-def _blocks(pool: Pool) -> Iterator[slice]:
-    step = max(1, BLOCK // (len(pool) * pool.n_classes))
-    for start in range(0, pool.n_targets, step):
-        yield slice(start, min(start + step, pool.n_targets))
+    notes: tuple[str, ...] = ()
+    if not known.all():
+        notes = (
+            f"{np.count_nonzero(~known)} of {len(known)} targets are in all of the models or in "
+            "none: nothing is known of them, and their score is that of a tie",
+        )
+    return Scores(value, _ABOVE_0, notes)
 
 
 def _sum(plus: Floats, minus: Floats) -> Floats:
@@ -222,15 +225,6 @@ def _sum(plus: Floats, minus: Floats) -> Floats:
     # Errors of logs and sums grow with the terms' absolute values; a tie must be exactly 0.
     rounding = 4 * plus.shape[1] * np.finfo(np.float64).eps * size
     return np.where(np.abs(total) <= rounding, 0.0, total)
-
-
-def _unknown(number: int, n: int) -> tuple[str, ...]:
-    if not number:
-        return ()
-    return (
-        f"{number} of {n} targets are in all of the models or in none: nothing is known of them, "
-        "and their score is that of a tie",
-    )
 
 
 def _variant(design: Design, width: float) -> str:

@@ -114,7 +114,8 @@ def white_box_signals(
         for some, true in zip(asked.split(block), classes.split(block), strict=True)
     ]
     return WhiteBoxSignals(
-        layers=_layers(own),
+        # A dict keeps the order of the parameters, a set does not.
+        layers=tuple(dict.fromkeys(_layer(name) for name, _ in own.named_parameters())),
         norms=np.concatenate(parts),
         logits=logits,
         labels=np.array(labels),
@@ -147,11 +148,6 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     # Only if the last linear layer gives the logits themselves; otherwise no columns.
     hidden = last[0][0] if last and last[0][1] is logits else logits[:, :0]
     return logits.cpu().numpy(), hidden.flatten(1).cpu().numpy()
-
-
-def _layers(own: torch.nn.Module) -> tuple[str, ...]:
-    """Return the names of the modules that own weights, in the order of the parameters."""
-    return tuple(dict.fromkeys(_layer(name) for name, _ in own.named_parameters()))
 
 
 def _layer(parameter: str) -> str:

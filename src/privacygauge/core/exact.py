@@ -79,19 +79,16 @@ class GaussianGame:
         secret = _both_kinds(n, rng)
         signal = self._signal(secret, rng)
         stratum = rng.integers(self.n_classes, size=n)
-        shadow = self._shadow(rng) if self.n_shadow else None
-        worlds = self._worlds(signal, rng) if self.n_worlds else None
+        shadow = worlds = None
+        if self.n_shadow:
+            member = _both_kinds(self.n_shadow, rng)
+            classes = rng.integers(self.n_classes, size=self.n_shadow)
+            shadow = Shadow({SIGNAL: self._signal(member, rng)}, member, classes)
+        if self.n_worlds:
+            inside = coin_flips(self.n_worlds, n, rng)
+            worlds = Worlds(signal, self._signal(inside, rng), inside)
         observation = Observation({SIGNAL: signal}, stratum, shadow, worlds)
         return Round(observation, secret, np.arange(n))
-
-    def _shadow(self, rng: np.random.Generator) -> Shadow:
-        member = _both_kinds(self.n_shadow, rng)
-        stratum = rng.integers(self.n_classes, size=self.n_shadow)
-        return Shadow({SIGNAL: self._signal(member, rng)}, member, stratum)
-
-    def _worlds(self, signal: Floats, rng: np.random.Generator) -> Worlds:
-        inside = coin_flips(self.n_worlds, self.n_targets, rng)
-        return Worlds(signal, self._signal(inside, rng), inside)
 
 
 @dataclass(frozen=True)
@@ -130,6 +127,7 @@ class OffsetGame:
         n = self.n_targets
         secret = _both_kinds(n, rng)
         inside = coin_flips(self.n_worlds, n, rng)
+        # Drawn once per record: a record that is easy to predict is so in every world.
         offset = self.spread * rng.normal(size=n)
         signal, worlds = (
             (offset + self.effect * member)[..., None]

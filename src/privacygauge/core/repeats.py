@@ -187,7 +187,13 @@ def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
         n = len(inside)
         if n < _FEWEST:
             continue
-        residual = inside - _fit_unimodal(inside)
+        # The share of members may rise and then fall with the score: monotone on each side of one
+        # of ten cuts.
+        cuts = np.arange(10) * n // 10
+        fits = [
+            np.concatenate([_isotonic(part) for part in np.split(inside, [cut])]) for cut in cuts
+        ]
+        residual = inside - min(fits, key=lambda fit: float(np.sum((inside - fit) ** 2)))
         # Sums over lags 1 to L for each L in _LAGS. Under independence each product sum has
         # variance n times the squared variance of a residual.
         products = [residual[:-lag] @ residual[lag:] for lag in range(1, _LAGS[-1] + 1)]
@@ -208,13 +214,6 @@ _LAGS = (5, 10, 20, 40)
 _SURELY = 2.0
 """Standard errors above 0 that show clusters. They amount to three if rows belong to different
 people: the fit absorbs some correlation, so that sums are then -1 or below on average."""
-
-
-def _fit_unimodal(values: Floats) -> Floats:
-    """Fit values by their index with a function that is monotone on each side of one cut."""
-    cuts = np.arange(10) * len(values) // 10
-    fits = [np.concatenate([_isotonic(part) for part in np.split(values, [cut])]) for cut in cuts]
-    return min(fits, key=lambda fit: float(np.sum((values - fit) ** 2)))
 
 
 def _isotonic(values: Floats) -> Floats:
@@ -351,6 +350,7 @@ def interpolated_rows(points: Floats, group: Ints) -> Bools:
     continuous = [
         column
         for column in points.T
+        # A column of few values has many rows between two others by chance.
         if np.isfinite(column).all() and len(np.unique(column)) > len(column) / 2
     ]
     if len(continuous) < _FEWEST_CONTINUOUS:

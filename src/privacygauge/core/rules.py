@@ -168,6 +168,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     """
     sides = []
     for side in (member, ~member):
+        # Sorted once by class: a class's scores are then a slice, not a mask over all rows.
         order, ends = order_by_class(stratum[side], n_classes)
         sides.append((signal[side][order], ends))
     (inside, inside_ends), (outside, outside_ends) = sides

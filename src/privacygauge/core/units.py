@@ -198,6 +198,7 @@ def dealt_by_row(unit: Ints, member: Bools) -> bool:
     (True, False)
     """
     _, index, size = np.unique(unit, return_inverse=True, return_counts=True)
+    # Members of each unit.
     inside = np.bincount(index, weights=member).astype(np.int64)
     rng = stream(0, "deals by row")
     several = np.flatnonzero(size > 1)
@@ -208,6 +209,7 @@ def dealt_by_row(unit: Ints, member: Bools) -> bool:
     sizes = np.append(size[several], np.count_nonzero(alone))
     n_in = int(inside[several].sum() + inside[alone].sum())
     deals = rng.multivariate_hypergeometric(sizes, n_in, DEALS, method="marginals")[:, :-1]
+    # Pairs of a member and a non-member of one unit: a deal by unit leaves few of them.
     pairs = np.sum(deals * (sizes[:-1] - deals), axis=1)
     found = int(inside[several] @ (sizes[:-1] - inside[several]))
     expected = float(pairs.mean())

@@ -62,7 +62,12 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
         return None
     # Each distinct text is parsed once; codes, (n,), put the results back in place.
     codes, values = pd.factorize(column, use_na_sentinel=True)
-    found = [_match_amount(text) for text in values]
+    found = []
+    for text in values:
+        joined = _BETWEEN.sub("'", text.strip())
+        # Any other space between digits makes two numbers, which must not be joined.
+        two = re.search(r"\d\s+\d", joined)
+        found.append(None if two else _AMOUNT.fullmatch(_SPACES.sub("", joined)))
     units = {one["before"] + one["after"] for one in found if one is not None}
     if None in found or len(units - {""}) > 1 or all(is_number(text) for text in values):
         return None
@@ -88,15 +93,6 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
     ]
     # Code -1, a missing value, picks the last entry.
     return np.array([*amounts, np.nan])[codes]
-
-
-def _match_amount(text: str) -> re.Match[str] | None:
-    """Return the parts of an amount; None if the text is not an amount."""
-    joined = _BETWEEN.sub("'", text.strip())
-    # Any other space between digits makes two numbers, which must not be joined below.
-    if re.search(r"\d\s+\d", joined):
-        return None
-    return _AMOUNT.fullmatch(_SPACES.sub("", joined))
 
 
 def is_number(text: str) -> bool:

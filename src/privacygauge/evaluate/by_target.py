@@ -226,8 +226,19 @@ def evaluate_targets(
         # Chosen on the adversary's own releases, so the choice costs no further correction.
         telling = scores[int(np.argmax(np.abs(own - 0.5)))]
         below.append((f"{attack} on one record", auc(telling.transcript(), each)))
+    # All ties: the asymptotic variance would be 0.
+    p = [
+        1.0
+        if np.ptp(x.score) == 0
+        else float(
+            mannwhitneyu(
+                x.score[x.secret], x.score[~x.secret], alternative="greater", method="asymptotic"
+            ).pvalue
+        )
+        for x in scores
+    ]
     # One side of the error only: the rate at which a two-sided interval lies above chance.
-    significant = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
+    significant = holm(np.array(p)) <= (1 - level) / 2
     return AttackEvaluation(
         name,
         variant,
@@ -246,17 +257,6 @@ def evaluate_targets(
         notes=notes,
         inverted=below_chance(below),
     )
-
-
-def _p_value(scores: TargetScores) -> float:
-    """Return the one-sided Mann-Whitney p-value for one record: higher scores when it is in."""
-    # All ties: the asymptotic variance would be 0.
-    if np.ptp(scores.score) == 0:
-        return 1.0
-    inside = scores.score[scores.secret]
-    outside = scores.score[~scores.secret]
-    test = mannwhitneyu(inside, outside, alternative="greater", method="asymptotic")
-    return float(test.pvalue)
 
 
 def _evaluate_target(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
@@ -370,9 +370,11 @@ class PerTarget:
     def estimates(self, level: float = 0.95) -> tuple[Estimate, ...]:
         """Return the accuracy of every record with its Wilson interval, each at `level`."""
         rows = zip(self.right.tolist(), self.n.tolist(), strict=True)
-        return tuple(
-            Estimate(right / n, *wilson(right, n, level), level, n, "Wilson") for right, n in rows
-        )
+        found = []
+        for right, n in rows:
+            low, high = wilson(right, n, level)
+            found.append(Estimate(right / n, low=low, high=high, level=level, n=n, method="Wilson"))
+        return tuple(found)
 
     def correlation_with(self, values: Floats, level: float = 0.95) -> Correlation | Skipped:
         """Return Pearson's correlation of the accuracies with a value per record.

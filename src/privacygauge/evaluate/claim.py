@@ -320,6 +320,7 @@ class ClaimUnit:
                     "and say so (--left-out replaced)"
                 )
             return units
+        # Replacing is a removal and an addition where only those are one step.
         return 2 * units if left_out == "replaced" else units
 
 

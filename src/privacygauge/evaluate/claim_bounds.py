@@ -251,6 +251,7 @@ def rates_bounds(
     if mechanism is not None:
         # Ranks need no threshold, so no row is held out and all are judged.
         rows = found.rows
+        # A perfect attack's ranks: the bound that these canaries could give at most.
         perfect_rows = replace(rows, score=np.where(rows.secret, 1.0, 0.0))
         low, largest = (
             mechanism.epsilon(mechanism.noise_ruled_out(x, each), delta)

@@ -167,6 +167,7 @@ def positive_predictive_value(
     checks.level(prior, "prior")
     if not decisions.true_positives + decisions.false_positives:
         return Skipped(f"PPV at prior {prior}", "no record was guessed to be a member")
+    # Half of the error each for TPR and FPR (Bonferroni).
     each = (1.0 + checks.level(level)) / 2.0
     tpr = recall(decisions, each)
     fpr = false_positive_rate(decisions, each)

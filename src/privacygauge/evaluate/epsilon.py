@@ -99,6 +99,7 @@ def epsilon_of_values(accuracy: Estimate, n_values: int) -> Estimate:
     5.37
     """
     checks.at_least(2, n_values=n_values)
+    # A private release changes the odds of the true value, 1 to n - 1, by e^epsilon at most.
     bound = max(0.0, _log_ratio(accuracy.low * (n_values - 1), 1 - accuracy.low))
     return Estimate(
         value=bound,

@@ -100,6 +100,7 @@ def evaluate(
     checks.level(level)
     # Sorted once, for all results about scores.
     curve = roc(transcript)
+    # Of units, not of rows: rows of one person are one observation.
     independent = transcript.independent
     return Evaluation(
         name,

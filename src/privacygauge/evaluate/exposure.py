@@ -113,6 +113,7 @@ def canary_findings(
     largest = float(np.log2(len(outside) + 1))
     # By losses, not scores: the further canaries have no scores.
     losses = np.concatenate([loss[inside], outside])
+    # Negated: members have the lower losses.
     known = auc(Transcript(-losses, np.arange(len(losses)) < np.count_nonzero(inside)), level)
     exposure = exposures(loss[inside], outside)
     return CanaryFindings(

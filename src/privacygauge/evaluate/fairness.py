@@ -470,12 +470,14 @@ def _differences(
         # The blind attacker succeeded and had no other column: no test is needed.
         [(name, code)] = columns.items()
         return (Difference(name, _blind({name: code}, secret, unit=unit, rng=rng, level=level)),)
+    # Bonferroni over the columns.
     each = 1 - (1 - level) / len(columns)
     found = {
         name: _blind({name: code}, secret, unit=unit, rng=rng, level=each)
         for name, code in columns.items()
     }
     apart = [name for name, area in found.items() if area.excludes(0.5)]
+    # By distance from 1/2 either way: a column may rank non-members first.
     apart.sort(key=lambda name: -abs(found[name].value - 0.5))
     return tuple(Difference(name, found[name]) for name in apart)
 

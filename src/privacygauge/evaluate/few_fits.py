@@ -87,7 +87,11 @@ def guessed_in_fits(
     order = seeds.stream(seed, "few fits", "choosing").permutation(secret.shape[1])
     chooses = order[:n_choosing]
     canary = np.sort(order[n_choosing:])
-    agree = {name: _agreement(x[:, chooses], secret[:, chooses]) for name, x in scores.items()}
+    agree = {}
+    for name, score in scores.items():
+        # Centred ranks: the rank advantage of members over non-members, summed over fits.
+        ranks = rankdata(score[:, chooses], axis=1) - (n_choosing + 1) / 2
+        agree[name] = float((ranks * (secret[:, chooses] - 0.5)).sum())
     attack = max(agree, key=lambda name: agree[name])
     score = scores[attack][:, canary]
     member = secret[:, canary]
@@ -116,15 +120,10 @@ def _mean_auc(fits: Sequence[Transcript], level: float) -> Estimate:
     n = len(fits[0])
     moves = [influences(*pair) for pair in zip(fits, curves, strict=True)]
     error = rates.standard_error_of_units(np.mean(moves, axis=0), fits[0].unit)
+    # Where all pairs agree the estimated error is 0, which says nothing: exact limits instead.
     if error == 0.0 or value in (0.0, 1.0):
         pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
         return rates.on_pairs(value, pairs, level, n)
     half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
     method = f"DeLong by canary, mean of {len(fits)} fits"
     return rates.on_logit_scale(value, half, level=level, n=n, method=method)
-
-
-def _agreement(score: Floats, secret: Bools) -> float:
-    """Return the rank advantage of members over non-members, summed over fits."""
-    ranks = rankdata(score, axis=1) - (score.shape[1] + 1) / 2
-    return float((ranks * (secret - 0.5)).sum())

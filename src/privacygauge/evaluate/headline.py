@@ -212,6 +212,7 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
     accuracy = _further_reaching(adaptive, surprised, lambda b: b.accuracy)
     ranked = _further_reaching(adaptive, surprised, lambda b: b.auc)
     if undone is not None:
+        # An adversary who can undo the defence has whichever attack is better supported.
         accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
         ranked = max(ranked, undone, key=lambda b: b.auc.low)
     # An adversary that knows that an attack is inverted reverses its scores: keep them all.

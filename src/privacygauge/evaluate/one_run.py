@@ -265,6 +265,7 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
         )
     beta = 1.0 - checks.level(level)
 
+    # The trade-off function of a Gaussian mechanism: the least FPR at each TPR.
     def refuted(mu: Floats) -> Bools:
         return refuted_by(
             lambda x: ndtr(ndtri(x) - mu),
@@ -347,6 +348,7 @@ def largest_refuted(refuted: Callable[[Floats], Bools], low: float, high: float)
         Ends of the search.
     """
     for _ in range(_ROUNDS):
+        # Many values at once: the test is vectorised, so a round costs little more than one value.
         values = np.linspace(low, high, _LANES)
         found = np.flatnonzero(~refuted(values))
         first = int(found[0]) if len(found) else _LANES

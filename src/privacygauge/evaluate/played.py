@@ -174,6 +174,7 @@ def answer_questions(
     # A quarter of the verdict's error.
     found = tail(played, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     shown = () if slices is None else slices.shown
+    # Rows of one unit count once.
     n_in, n_out = rows.independent
     detectable = Detectable(
         average=smallest_average(n_in, n_out, each),

@@ -66,7 +66,11 @@ def audit(
     # A single target on a side would show no variance.
     secret = np.concatenate([dealt.secret for dealt in rounds])
     unit = np.concatenate([dealt.unit for dealt in rounds])
-    n_in, n_out = (_count_up_to_two(unit[side]) for side in (secret, ~secret))
+    # Counted up to 2 only: no sorting is needed to see a second unit.
+    n_in, n_out = (
+        min(len(own), 1) + int(len(own) > 1 and bool((own != own[0]).any()))
+        for own in (unit[secret], unit[~secret])
+    )
     if min(n_in, n_out) < 2:
         raise InputError(
             f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
@@ -80,19 +84,16 @@ def audit(
     n_jobs = min(cpu_count(), len(attacks)) if rounds and len(rounds[0].secret) > 20_000 else 1
     return list(
         Parallel(n_jobs, backend="threading")(
-            delayed(_audit_one)(attack, rounds, compared, seed, level) for attack in attacks
+            delayed(_audit_one)(attack, rounds, compared, seed=seed, level=level)
+            for attack in attacks
         )
     )
-
-
-def _count_up_to_two(unit: Ints) -> int:
-    """Return the number of distinct units, with 2 for "2 or more", without sorting."""
-    return min(len(unit), 1) + int(len(unit) > 1 and bool((unit != unit[0]).any()))
 
 
 def _audit_one(
     attack: Attack, rounds: Sequence[Round], compared: Bools | None, seed: int, level: float
 ) -> Result:
+    # The stream goes by the attack's name, so that a further attack changes no other's numbers.
     role = ("attack", attack.name, attack.variant, attack.thresholds)
     played = play(attack, rounds, [seeds.stream(seed, *role, i) for i in range(len(rounds))])
     if isinstance(played, Skipped):
@@ -167,6 +168,7 @@ def risk_of(
     whole = play(attack, rounds, rngs)
     assert isinstance(whole, Play)  # predictions always have the signal and a shadow
     played = whole if compared is None else whole.on(compared)
+    # Rounds may ask about targets in any order: the labels are in that of the file.
     order = whole.transcript.target
     correct = np.empty(len(labels), np.bool_)
     correct[order] = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0

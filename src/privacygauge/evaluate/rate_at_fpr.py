@@ -91,6 +91,7 @@ def tpr_at_fpr(
         fpr=fpr,
         estimate=Estimate(
             value=value,
+            # The value need not lie within limits that are mixed over other thresholds.
             low=min(low, value),
             high=max(high, value),
             level=level,
@@ -99,6 +100,7 @@ def tpr_at_fpr(
         ),
         at_threshold=rates.share(hits, curve.n_in, level, effective=n_in),
         realised_fpr=rates.share(false, curve.n_out, level, effective=n_out),
+        # At least ten false positives are expected, or the rate rests on a handful of rows.
         resolved=fpr * n_out >= 10 - 1e-9,
     )
 

@@ -91,6 +91,7 @@ def share(
     low, high = clopper_pearson(value * worth, worth, level)
     return Estimate(
         value=value,
+        # Rounding of the scaled count may leave the value just outside.
         low=min(low, value),
         high=max(high, value),
         level=level,
@@ -168,6 +169,7 @@ def mean(
     n = checks.n_distinct(owner)
     value = float(np.mean(values))
     half = np.inf
+    # One unit shows no variance.
     if n > 1:
         error = standard_error(np.asarray(values), owner)
         half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
@@ -204,8 +206,14 @@ def on_logit_scale(value: float, half: float, level: float, n: int, method: str)
     half /= value * (1 - value)
     low = float(expit(logit(value) - half))
     high = float(expit(logit(value) + half))
-    ends = min(low, value), max(high, value)
-    return Estimate(value, *ends, level, n, f"{method} on the logit scale")
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        n=n,
+        method=f"{method} on the logit scale",
+    )
 
 
 def on_pairs(value: float, pairs: int, level: float, n: int) -> Estimate:
@@ -260,6 +268,7 @@ def difference(
     n, m = (len(first), len(second)) if owners is None else map(units.worth, owners)
     a_low, a_high = wilson(int(np.count_nonzero(first)) * n / len(first), n, level)
     b_low, b_high = wilson(int(np.count_nonzero(second)) * m / len(second), m, level)
+    # Each limit takes the far end of one share and the near end of the other.
     low = a - b - float(np.hypot(a - a_low, b_high - b))
     high = a - b + float(np.hypot(a_high - a, b - b_low))
     return Estimate(
@@ -365,16 +374,16 @@ def excess(
     product = ours * others
     # The limits of the ratio are the roots of two quadratic equations a r^2 - 2 b r + c = 0
     # (MOVER).
-    least = _smaller_root(
-        others_high * (2 * others - others_high),
-        product - correlation * (ours - ours_low) * (others_high - others),
-        ours_low * (2 * ours - ours_low),
-    )
-    most = _larger_root(
-        others_low * (2 * others - others_low),
-        product - correlation * (ours_high - ours) * (others - others_low),
-        ours_high * (2 * ours - ours_high),
-    )
+    a = others_high * (2 * others - others_high)
+    b = product - correlation * (ours - ours_low) * (others_high - others)
+    c = ours_low * (2 * ours - ours_low)
+    # The smaller root, equal to (b - root) / a but without cancellation and defined for a <= 0.
+    least = c / (b + float(np.sqrt(max(0.0, b * b - a * c)))) if c > 0 else 0.0
+    a = others_low * (2 * others - others_low)
+    b = product - correlation * (ours_high - ours) * (others - others_low)
+    c = ours_high * (2 * ours - ours_high)
+    # The larger root. With a <= 0 the control's failure rate may be 0: the ratio has no upper end.
+    most = (b + float(np.sqrt(max(0.0, b * b - a * c)))) / a if a > 0 else np.inf
     value = _clip_to_lowest(1 - ours / others if others else (0.0 if not ours else -np.inf))
     low = min(_clip_to_lowest(1 - most), value)
     high = max(_clip_to_lowest(1 - least), value)
@@ -382,21 +391,6 @@ def excess(
     return Estimate(
         value=value, low=low, high=high, level=level, n=n, method="ratio of exact limits (MOVER)"
     )
-
-
-def _smaller_root(a: float, b: float, c: float) -> float:
-    """Return the smallest r >= 0 with a r^2 - 2 b r + c = 0, or 0 if c <= 0."""
-    # Equal to (b - root) / a, but without cancellation, and defined for a <= 0.
-    return c / (b + _root(a, b, c)) if c > 0 else 0.0
-
-
-def _larger_root(a: float, b: float, c: float) -> float:
-    # With a <= 0 the control's failure rate may be 0, and the ratio has no upper limit.
-    return (b + _root(a, b, c)) / a if a > 0 else np.inf
-
-
-def _root(a: float, b: float, c: float) -> float:
-    return float(np.sqrt(max(0.0, b * b - a * c)))
 
 
 def _clip_to_lowest(value: float) -> float:

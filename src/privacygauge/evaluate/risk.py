@@ -212,6 +212,7 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     both = (a, sides.units_in), (b, sides.units_out)
     errors = [rates.standard_error(values, unit) for values, unit in both]
     value = float(a.mean()) - above
+    # For a calibrated score prior * a + (1 - prior) * b is the prior: the gap alone gives a.
     centre = prior + (1 - prior) * gap - above
     half = z * errors[0]
     wide = z * (1 - prior) * float(np.hypot(errors[0], errors[1]))

@@ -228,16 +228,19 @@ def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int,
     units carry most of the variance, it has few degrees of freedom; they are estimated from the
     kurtosis of the contributions, which is 3 for normal errors of equal units.
     """
+    # DeLong's placements, summed by unit: rows of one unit move together.
     part = influences(transcript, curve)
     _, index = np.unique(transcript.unit, return_inverse=True)
     for side in (transcript.secret, ~transcript.secret):
         unit = index[side]
         share = (np.bincount(unit) / len(unit))[unit]
+        # A side of few units pulls its own mean along: divided by 1 - share, as HC2 residuals are.
         part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
     squares = np.bincount(index, weights=part) ** 2
     n = len(squares)
     variance = float(squares.sum())
     if variance == 0.0:
         return 0.0, n, 1.0
+    # Satterthwaite: units of unequal size are worth fewer degrees of freedom.
     df = 3.0 * variance**2 / float(np.sum(squares**2))
     return variance, n, max(min(df, n - 1.0), 1.0)

@@ -133,6 +133,7 @@ def find_slices(
             rows = index == number
             if min(_worth(decisions, rows & side) for side in sides) < SMALLEST:
                 small += 1
+            # A column with a single group divides nothing.
             elif len(groups) > 1:
                 found.append((column, str(group), rows))
         if small:
@@ -172,11 +173,13 @@ def find_slices(
             announced=p <= 1 - level,
             least=least,
             shown=(
+                # With a ranking, the ranked tests decide and these numbers only describe.
                 p <= 1 - strictly and least > 0.5 if ranked is None else (column, group) in ranking
             ),
             ranked=ranking.get((column, group)),
         )
         table.append(found_slice)
+    # The gravest first, by what is sure about it.
     table.sort(key=lambda s: -s.accuracy.low)
     if ranked is None:
         smallest = _smallest(decisions, (1 - strictly) / len(found), graded)
@@ -241,6 +244,7 @@ def deciles(values: Floats) -> NDArray[np.str_]:
     """
     known = ~np.isnan(values)
     different, number, count = np.unique(values[known], return_inverse=True, return_counts=True)
+    # Tenths by the middle rank of equal values, which are never divided.
     middle = np.cumsum(count) - count / 2
     _, tenth = np.unique(10 * middle // max(len(number), 1), return_inverse=True)
     groups = [different[tenth == i] for i in range(tenth.max(initial=-1) + 1)]
@@ -302,6 +306,7 @@ def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None
     most = min(n_in, n_out) // 2
     if most < SMALLEST or not is_shown(most):
         return None
+    # Bisection: larger slices are easier to show.
     low = SMALLEST - 1
     high = most
     while high - low > 1:
@@ -356,6 +361,7 @@ class _Side:
             + _log_choose(self.n_all - self.hits_all, self.n - counts)
             - _log_choose(self.n_all, np.array(self.n))
         )
+        # Normalised: rounding of the log factorials cancels.
         weights = np.exp(logs)
         return counts, weights / weights.sum()
 

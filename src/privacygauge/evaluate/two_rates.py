@@ -195,7 +195,11 @@ def _largest(
         if fpr[0] < peak < fpr[-1]:
             rates = np.append(fpr, peak)
             chances = np.vstack([weights, _weights(counts.n_out, starts, rates[-1:])])
-        tail = _tail_probability(least, counts.n_in, most(parameter, rates))
+        # Probability of at least `least` hits at each rate, (rates, blocks). The clip keeps the
+        # incomplete beta function defined where the answer is known without it.
+        hits = np.clip(least, 1, counts.n_in)
+        tail = betainc(hits, counts.n_in - hits + 1.0, most(parameter, rates)[:, None])
+        tail = np.where(least <= 0, 1.0, np.where(least > counts.n_in, 0.0, tail))
         likely = float(np.einsum("ij,ij->i", chances, tail).max())
         # On the log scale for the root search; the floor keeps the logarithm finite.
         return math.log(max(likely, 1e-300)) - allowed
@@ -269,10 +273,3 @@ def _weights(n: int, starts: Floats, fpr: Floats) -> Floats:
     """Return the probability of each block of false positives at each rate, (rates, blocks)."""
     upto = bdtr(np.append(starts[1:] - 1, n), n, fpr[:, None])
     return np.diff(upto, axis=1, prepend=0.0)
-
-
-def _tail_probability(least: Floats, n: int, tpr: Floats) -> Floats:
-    """Return the probability of at least `least` hits of n at each TPR, (rates, blocks)."""
-    inside = np.clip(least, 1, n)
-    tail = betainc(inside, n - inside + 1.0, tpr[:, None])
-    return np.where(least <= 0, 1.0, np.where(least > n, 0.0, tail))

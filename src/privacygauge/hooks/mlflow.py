@@ -10,7 +10,6 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.report import render
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import Measure
 
 
 def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
@@ -53,20 +52,16 @@ def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
     active = mlflow.active_run()
     with mlflow.start_run() if active is None else nullcontext(active) as run:
         for measure in report.measures:
-            mlflow.log_metrics(_metrics(measure, prefix))
+            found = measure.found
+            if isinstance(found, Skipped):
+                continue
+            # MLflow accepts no @ in a name.
+            name = f"{prefix}/{measure.name.replace('@', '_at_')}"
+            metrics = {name: float(found.value if isinstance(found, Estimate) else found)}
+            if isinstance(found, Estimate):
+                metrics |= {f"{name}.low": found.low, f"{name}.high": found.high}
+            mlflow.log_metrics({key: x for key, x in metrics.items() if math.isfinite(x)})
         mlflow.set_tag(f"{prefix}.verdict", report.verdict.headline)
         mlflow.log_text(render.page(report), f"{prefix}/report.html")
         mlflow.log_text(render.as_json(report), f"{prefix}/report.json")
     return str(run.info.run_id)
-
-
-def _metrics(measure: Measure, prefix: str) -> dict[str, float]:
-    """Return name to value of a measure and of its ends, with names that MLflow accepts."""
-    found = measure.found
-    name = f"{prefix}/{measure.name.replace('@', '_at_')}"
-    if isinstance(found, Skipped):
-        return {}
-    metrics = {name: float(found.value if isinstance(found, Estimate) else found)}
-    if isinstance(found, Estimate):
-        metrics |= {f"{name}.low": found.low, f"{name}.high": found.high}
-    return {key: value for key, value in metrics.items() if math.isfinite(value)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch.utils.data import ConcatDataset, Subset
 from transformers import Trainer, TrainerCallback
 
@@ -355,7 +355,15 @@ class ClassifierAudit(TrainerAudit):
 
     def texts(self, rows: Ints) -> list[str]:
         """Return the checksum of each of some records."""
-        return [_checksum(self.given[row]) for row in rows.tolist()]
+        checksums = []
+        for number in rows.tolist():
+            row = self.given[number]
+            found = hashlib.sha256()
+            # Sorted: equal records may hold their columns in another order.
+            for name in sorted(row):
+                found.update(f"{name}\n".encode() + np.asarray(row[name]).tobytes())
+            checksums.append(found.hexdigest())
+        return checksums
 
     def made_canaries(
         self, rng: np.random.Generator, n: int, spare: Ints
@@ -378,13 +386,20 @@ class ClassifierAudit(TrainerAudit):
 
     def audited(self) -> Audit:
         """Return the audit by the attacks of `audit_classifier`."""
+        from scipy.special import log_softmax
+
         # One prediction for all, (n + canaries, k): the tested records first.
         rows = np.flatnonzero(self.tested)
         n = len(rows)
         asked_about = _concatenate(Subset(self.given, rows.tolist()), self.canary_rows)
-        logits, labels = self._answers(asked_about)
+        found: Any = self.trainer.predict(asked_about)
+        # A model with further outputs, such as hidden states, returns a tuple.
+        outputs = found.predictions
+        logits = np.asarray(outputs[0] if isinstance(outputs, tuple) else outputs)
+        labels: Ints = found.label_ids
         if self.asked.canaries is not None:
-            loss = _losses(logits[n:], labels[n:])
+            log_p = log_softmax(logits[n:].astype(np.float64), axis=1)
+            loss: Floats = -log_p[np.arange(len(log_p)), labels[n:]]
             self.canaries = canary_findings(
                 self.in_training,
                 -loss,
@@ -408,12 +423,6 @@ class ClassifierAudit(TrainerAudit):
             command="audit_trainer",
             provenance={"model": type(self.trainer.model).__name__, **self.provenance},
         )
-
-    def _answers(self, records: Any) -> tuple[NDArray[Any], Ints]:
-        found: Any = self.trainer.predict(records)
-        logits = found.predictions
-        # A model with further outputs, such as hidden states, returns a tuple.
-        return np.asarray(logits[0] if isinstance(logits, tuple) else logits), found.label_ids
 
 
 def callback_for(trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> TrainerAudit:
@@ -462,17 +471,3 @@ def _match_type(form: Any, value: Any) -> Any:
     """Return a value, as a tensor if `form` is one."""
     tensor = getattr(form, "new_tensor", None)
     return value if value is form or tensor is None else tensor(value)
-
-
-def _checksum(row: Row) -> str:
-    found = hashlib.sha256()
-    for name in sorted(row):
-        found.update(f"{name}\n".encode() + np.asarray(row[name]).tobytes())
-    return found.hexdigest()
-
-
-def _losses(logits: NDArray[Any], labels: Ints) -> Floats:
-    from scipy.special import log_softmax
-
-    found: Floats = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
-    return found

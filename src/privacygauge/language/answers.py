@@ -95,14 +95,13 @@ class AnswerAudit:
             ("AUC of what the system says it has", self.membership),
         )
         lines = [f"{name}: {x.value:.3f} ({x.low:.3f} to {x.high:.3f})" for name, x in asked]
-        first = "Answers tell texts in the index from others." if self.leaks else self._nothing
+        if self.leaks:
+            first = "Answers tell texts in the index from others."
+        elif self.detectable is None:
+            first = "Cannot be told: too few texts."
+        else:
+            first = f"Nothing found; an AUC of {self.detectable:.2f} would mostly have been."
         return "\n".join([first, *lines])
-
-    @property
-    def _nothing(self) -> str:
-        if self.detectable is None:
-            return "Cannot be told: too few texts."
-        return f"Nothing found; an AUC of {self.detectable:.2f} would mostly have been."
 
 
 def audit_answers(
@@ -182,6 +181,7 @@ def audit_answers(
     people = [name for side in sides for name in side.records.group or side.sample]
     # People who share near copies are one unit, since their texts are not independent.
     unit = units.number_units(connected_rows(people, copies)[rows])
+    # Coins by text: each text, with its copies, is a unit of its own.
     if units.dealt_by_row(unit, member):
         unit = units.number_units(copies[rows])
     longest = np.empty(len(rows), np.int64)

@@ -262,15 +262,13 @@ class EnergyAttack:
         """Return the signal of every sample, and the rule; nothing is drawn."""
         if self.signal not in observation.signals:
             return Skipped(self.name, f"the observation has no signal {self.signal!r}")
-        return Scores(observation.signals[self.signal], self.cut, self._notes())
-
-    def _notes(self) -> tuple[str, ...]:
-        if math.isfinite(self.cut.threshold):
-            return ()
-        return (
-            f"{self.name} ({self.variant}): the samples behind the threshold are too few, or too "
-            "many of them are equal, for so low a rate; nobody is guessed to be a member.",
-        )
+        notes: tuple[str, ...] = ()
+        if not math.isfinite(self.cut.threshold):
+            notes = (
+                f"{self.name} ({self.variant}): the samples behind the threshold are too few, or "
+                "too many of them are equal, for so low a rate; nobody is guessed to be a member.",
+            )
+        return Scores(observation.signals[self.signal], self.cut, notes)
 
 
 def energy_attacks(
@@ -291,9 +289,9 @@ def energy_attacks(
         missing = (Skipped(LIKELIHOOD_RATIO, "needs energies of a reference model"),)
     else:
         names = (LIKELIHOOD_RATIO, *names)
-    played = (_attack(scores, name, threshold) for name in names for threshold in thresholds)
-    return (*missing, *played)
-
-
-def _attack(scores: TextScores, name: str, threshold: Threshold) -> EnergyAttack:
-    return EnergyAttack(name, threshold.cut(scores, name), threshold.label)
+    attacks = (
+        EnergyAttack(name, threshold.cut(scores, name), threshold.label)
+        for name in names
+        for threshold in thresholds
+    )
+    return (*missing, *attacks)

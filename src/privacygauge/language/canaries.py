@@ -189,6 +189,7 @@ def made_canaries(
     rng = seeds.stream(seed, "language", "canaries", template)
     # From their own stream: the template does not change the coins.
     inside = seeds.stream(seed, "language", "canaries", "coins").random(n) < 0.5
+    # Drawn together, so that no text occurs twice: the first n have coins, the others none.
     texts = _distinct_texts(iter(lambda: draw(rng), None), n + compared)
     return MadeCanaries(
         template=template,
@@ -214,6 +215,7 @@ def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
     check_writable(place)
     # Each inserted canary as often as it is to occur, spread over the file.
     rows = np.repeat(np.flatnonzero(made.inside), made.copies)
+    # A stream of its own: further copies change neither texts nor coins.
     order = seeds.stream(made.seed, "language", "canaries", "order").permutation(rows)
     lines = [json.dumps({"text": made.text[row]}, ensure_ascii=False) for row in order.tolist()]
     kept = {

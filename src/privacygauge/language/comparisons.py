@@ -69,9 +69,11 @@ def differences(target: Energies, reference: Energies) -> Differences:
     if highest is not None:
         # A unit of several tokens is guessed only if all of its tokens are.
         missed = np.minimum(highest, 0.0) > target.log_probability
-        keys = np.stack([target.text[missed], target.unit[missed]], axis=1)
+        # One number per unit of a text, ascending: its row is found by bisection.
+        step = int(unit.max()) + 1
+        keys = target.text[missed] * step + target.unit[missed]
         wrong = np.zeros(len(text), np.bool_)
-        wrong[_places(text, unit, keys)] = True
+        wrong[np.searchsorted(text * step + unit, keys)] = True
     return Differences(text, ours - theirs, len(target), wrong)
 
 
@@ -178,15 +180,10 @@ def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats
     if typical <= _ROUNDING * float(np.abs(signal).max()):
         # All points lie on the line: the rest is rounding.
         return np.zeros_like(signal)
+    # A fitted spread may fall below 0 away from the usual lengths.
     spread = np.maximum(_line(columns, distance, population), typical / 10)
     calibrated: Floats = away / spread
     return calibrated
-
-
-def _places(text: Ints, unit: Ints, keys: Ints) -> Ints:
-    """Return the row of each (text, unit) of `keys` among sorted ones."""
-    step = int(unit.max()) + 1
-    return np.searchsorted(text * step + unit, keys[:, 0] * step + keys[:, 1])
 
 
 def _votes(found: Differences, size: int, length: Ints, whole: Bools) -> Floats:

@@ -136,11 +136,13 @@ class TrainingForm:
 
     def texts(self, found: Mapping[str, Sequence[Any]]) -> list[TrainedText] | None:
         """Return the training text of each row (n,); None if no columns hold any."""
+        # Data sets spell the names of these columns in either case.
         names = {name.casefold(): name for name in found}
         completion = next((names[x] for x in _COMPLETIONS if x in names), None)
         for name in CONVERSATIONS:
             if name in names:
-                return [self._conversation(x, row) for row, x in enumerate(found[names[name]])]
+                given = found[names[name]]
+                return [self._written(_messages(x, row), 0, row) for row, x in enumerate(given)]
         if "prompt" in names and completion is not None:
             rows = zip(found[names["prompt"]], found[completion], strict=True)
             return [self._completed(*pair, row) for row, pair in enumerate(rows)]
@@ -152,10 +154,6 @@ class TrainingForm:
                 self._instructed(*part, row) for row, part in enumerate(zip(*columns, strict=True))
             ]
         return None
-
-    def _conversation(self, given: Any, row: int) -> TrainedText:
-        messages = _messages(given, row)
-        return self._written(messages, 0, row)
 
     def _written(self, messages: list[Message], first: int, row: int) -> TrainedText:
         spoken = enumerate(messages)

@@ -60,6 +60,7 @@ class EndpointModel:
         try:
             parts = urlsplit(self.url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+            # An impossible port raises only when it is read.
             _ = parts.port
         except ValueError:
             usable = False
@@ -107,6 +108,7 @@ class EndpointModel:
         told = ""
         for attempt in range(self.tries):
             if attempt:
+                # Twice as long before each further try.
                 time.sleep(_WAIT * 2 ** (attempt - 1))
             try:
                 status, content = self._sent(body)
@@ -141,7 +143,12 @@ def _headers(parts: SplitResult) -> dict[str, str]:
     key = _key()
     if not key:
         return said
-    if parts.scheme != "https" and not _is_here(str(parts.hostname)):
+    host = str(parts.hostname)
+    try:
+        is_local = ip_address(host).is_loopback
+    except ValueError:  # a name
+        is_local = host == "localhost"
+    if parts.scheme != "https" and not is_local:
         raise InputError(
             f"the key in {API_KEY} is sent over https, or to this machine, got the address of "
             f"{parts.hostname} with http: use https, or unset the variable"
@@ -155,13 +162,6 @@ def _key() -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
     return key
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 AnyModel = Model | EndpointModel
@@ -239,6 +239,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     at = 0
     skipped = 0
     for name in names:
+        # Part of a character, or nothing, cannot be found in the text.
         if not name or "\ufffd" in name or name.startswith("bytes:"):
             skipped += len(name)
             spans.append((at, min(at + 1, len(text))))
@@ -357,6 +358,7 @@ def server_answers(
     rows = compute_arrays(plan, ServerWork(model, asked, width), kept)
     answers = {}
     for text, row in zip(asked, rows["answer"], strict=True):
+        # Rows are padded with NaN to the longest text.
         known = row[~np.isnan(row[:, 0])]
         ids = known[:, 0].astype(np.int64)
         spans = known[:, 1:3].astype(np.int64)

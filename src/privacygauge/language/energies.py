@@ -244,7 +244,10 @@ class Energies:
             ``-(1/K) sum_k sum_{i in I_k} log p(s_i | s without I_k)``, at least 0; l times the
             mean form (Mireshghallah et al. 2022, equation 2). It grows with the text's length.
         """
-        return -self._total() / self._n_copies()
+        # The tokens of a copy stand side by side: a change of text or copy begins the next one.
+        first = np.ones(len(self.text), np.bool_)
+        first[1:] = (np.diff(self.text) != 0) | (np.diff(self.copy) != 0)
+        return -self._total() / np.bincount(self.text[first], minlength=len(self))
 
     def pseudo_log_likelihood(self) -> Floats:
         """Return the pseudo-log-likelihood (n,): the sum over units, each masked once, in nats.
@@ -285,6 +288,7 @@ class Energies:
         if self.n_read is None or self.n_windows is None:
             return ()
         n_cut = int(np.count_nonzero(self.n_truncated))
+        # If texts were cut, these are named; otherwise those that needed several windows.
         n_long = n_cut or int(np.count_nonzero(self.n_windows > 1))
         if not n_long:
             return ()
@@ -316,8 +320,3 @@ class Energies:
         parts = (self.text, self.copy, self.unit)
         same[1:] = np.logical_and.reduce([np.diff(part) == 0 for part in parts])
         return np.bincount(self.text[~same], minlength=len(self))
-
-    def _n_copies(self) -> Ints:
-        first = np.ones(len(self.text), np.bool_)
-        first[1:] = (np.diff(self.text) != 0) | (np.diff(self.copy) != 0)
-        return np.bincount(self.text[first], minlength=len(self))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,6 @@ from privacygauge.language.controls import unlearnt
 from privacygauge.language.energies import Unit
 from privacygauge.language.extraction import (
     LEAST,
-    Suffixes,
     SuffixLikelihoods,
     Writing,
     kept_edits,
@@ -279,6 +278,7 @@ def judged_texts(
     InputError
         If a side has no text that can be judged.
     """
+    # By id: `scores_of` may leave texts out.
     scored = {
         name: text
         for side in sides
@@ -297,6 +297,7 @@ def judged_texts(
     if found.group is not None:
         found = whole_patients(found)
     what = "identifiers" if masked else "texts"
+    # Many texts are many chances: patients are compared on equally many.
     even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
@@ -383,7 +384,19 @@ def measure_extraction(
             kept_edits(*pair, kept.part(k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
-    judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))
+    # An unknown token stands for many words: writing it is not writing the word.
+    unknown = target.tokenizer.unknown_id
+    n_never = sum(
+        bool((suffixes[0].of(row)[1] == unknown).any()) for row in range(len(suffixes[0]))
+    )
+    if n_never:
+        masked_model = isinstance(target, MaskedModel)
+        what, done = ("identifier", "filled in") if masked_model else ("text", "written")
+        never = (
+            f"{n_never:,} {what}(s) can never be {done} by the target, whose vocabulary lacks some "
+            "of what is asked for: nothing is said about them."
+        )
+        judged = replace(judged, notes=(*judged.notes, never))
     spans = judged.identifier
     # Masked models have spans already; others get them from the first model's tokens.
     if spans is None:
@@ -402,15 +415,3 @@ def measure_extraction(
         target_edits=near[0],
         reference_edits=near[1] if len(models) > 1 else None,
     )
-
-
-def _never(model: Model, suffixes: Suffixes) -> Iterator[str]:
-    """Yield a note on texts with a suffix that contains tokens unknown to the model."""
-    unknown = model.tokenizer.unknown_id
-    n = sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
-    what = ("identifier", "filled in") if isinstance(model, MaskedModel) else ("text", "written")
-    if n:
-        yield (
-            f"{n:,} {what[0]}(s) can never be {what[1]} by the target, whose vocabulary lacks some "
-            "of what is asked for: nothing is said about them."
-        )

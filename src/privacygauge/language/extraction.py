@@ -314,6 +314,7 @@ def edit_distance(first: Ints, second: Ints) -> Ints:
         row = np.empty_like(above)
         row[:, 0] = i + 1
         replaced = above[:, :-1] + (first[:, i, None] != second)
+        # Replacements and deletions for all columns at once; insertions follow column by column.
         least = np.minimum(replaced, above[:, 1:] + 1)
         for j in range(b):
             row[:, j + 1] = np.minimum(least[:, j], row[:, j] + 1)
@@ -330,6 +331,7 @@ def _tokens(
 
 
 def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
+    # A prompt is the whole prefix.
     n_prefix = np.where(prompted, 0, np.minimum(how.prefix, tokens.n_units // 2))
     n_units = tokens.n_units.copy()
     for text in np.flatnonzero(prompted) if unit == "token" else ():
@@ -343,6 +345,7 @@ def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
     for row, (before, size) in enumerate(zip(n_prefix, n_suffix, strict=True)):
         ids, units = tokens.of(row)
         start[row] = np.flatnonzero(units == before)[0]
+        # A word may have several tokens: up to the last of them.
         stop = np.flatnonzero(units == before + size - 1)[-1] + 1
         parts.append((ids[:stop], units[:stop]))
     ids, units = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -376,33 +379,28 @@ def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bool
     with torch.inference_mode():
         if isinstance(model, CausalModel):
             inputs["use_cache"] = False
+            # Position i - 1 predicts token i.
             place = place - 1
         if model.head is None:
             values = model.module(**inputs).logits
         else:
             values = model.module.base_model(**inputs).last_hidden_state
             head = model.head
-        parts = [
-            _sampling_log_probabilities(
-                head(values[row[few], place[few]]).float() / how.temperature,
-                token[few],
-                how.top_k,
-            )
-            for few in (slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(token), _ROWS_AT_ONCE))
-        ]
-        log, best = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
-    return log.astype(np.float64), best
-
-
-def _sampling_log_probabilities(logits: Any, token: Any, top_k: int) -> tuple[Any, Any]:
-    """Return the log-probability of sampling each token, and whether it is the likeliest."""
-    chosen = logits.gather(1, token[:, None])[:, 0]
-    best = logits.argmax(1) == token
-    if 0 < top_k < logits.shape[1]:
-        last = logits.topk(top_k).values[:, -1:]  # logits that tie with the last one are kept
-        logits = logits.masked_fill(logits < last, -np.inf)
-        chosen = chosen.masked_fill(chosen < last[:, 0], -np.inf)
-    return chosen - logits.logsumexp(1), best
+        log = []
+        best = []
+        # Logits of a few tokens at a time: all of them over the vocabulary may not fit in memory.
+        for i in range(0, len(token), _ROWS_AT_ONCE):
+            few = slice(i, i + _ROWS_AT_ONCE)
+            logits = head(values[row[few], place[few]]).float() / how.temperature
+            chosen = logits.gather(1, token[few, None])[:, 0]
+            best.append(logits.argmax(1) == token[few])
+            if 0 < how.top_k < logits.shape[1]:
+                # Logits that tie with the last one are kept.
+                last = logits.topk(how.top_k).values[:, -1:]
+                logits = logits.masked_fill(logits < last, -np.inf)
+                chosen = chosen.masked_fill(chosen < last[:, 0], -np.inf)
+            log.append(chosen - logits.logsumexp(1))
+    return torch.cat(log).cpu().numpy().astype(np.float64), torch.cat(best).cpu().numpy()
 
 
 # Suffix likelihoods of texts, stored on disk: a killed extraction resumes where it stopped.

@@ -152,6 +152,7 @@ def own_pattern(entries: Sequence[str], pattern: str | None = None) -> re.Patter
         raise InputError(
             f"pattern must be a regular expression, got {pattern!r}: {error}"
         ) from error
+    # An empty match would be an identifier in every place.
     if found.search("") is not None:
         raise InputError(f"pattern must not match the empty text, got {pattern!r}")
     return found
@@ -215,6 +216,7 @@ def by_identifier(
         (row, span.start, span.stop)
         for row, text in enumerate(scores.text)
         for span in identifiers(text, own)
+        # Elsewhere in its text the identifier would give itself away.
         if text.count(text[span.start : span.stop]) == 1
     ]
     row, start, stop = np.array(found, np.int64).reshape(-1, 3).T
@@ -259,6 +261,7 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
         Models; of a text longer than its context, a model sees the part around the span. Each model
         uses its own tokens, and is shown how many are masked.
     """
+    # The key holds the span: one text may be asked about at several.
     keys = tuple(
         hashlib.sha256(f"{start} {stop} {text}".encode()).hexdigest()
         for text, (start, stop) in zip(texts, spans.tolist(), strict=True)

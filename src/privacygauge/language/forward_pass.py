@@ -69,6 +69,7 @@ def head_of(model: Any) -> Head | None:
         }
         expected = model(**inputs).logits[inside]
         _check_varied(expected)
+        # The parts of a head have other names in other families of models.
         for names in _HEADS:
             modules = tuple(getattr(model, name, None) for name in names)
             if all(callable(module) for module in modules):
@@ -221,7 +222,15 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
     n_copies = []
     for text, key in enumerate(tokens.keys):
         _, its = tokens.of(text)
-        hidden = _hidden_tokens(plan.masks(key, int(tokens.n_units[text])), its)
+        masks = plan.masks(key, int(tokens.n_units[text]))
+        # A window holds some of the units only: positions are relative to its first one.
+        known = its[its >= 0]
+        begin, end = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+        copy, place = np.nonzero((masks >= begin) & (masks <= end))
+        # The last column stays False: index -1, a token without a unit, refers to it.
+        inside = np.zeros((len(masks), end - begin + 2), np.bool_)
+        inside[copy, masks[copy, place] - begin] = True
+        hidden = inside[:, np.where(its >= 0, its - begin, -1)]
         if own is None:
             shown = np.arange(len(hidden))
         else:
@@ -232,18 +241,6 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
         units.append(its[position])
         n_copies.append(len(shown))
     return _join_batches(copies, positions, units, n_copies)
-
-
-def _hidden_tokens(masks: Ints, units: Ints) -> Bools:
-    """Return a mask (k, t) of the tokens of `units` (t,) that each of `masks` (k, l) hides."""
-    # A window holds some of the units only: positions are relative to its first one.
-    known = units[units >= 0]
-    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-    copy, place = np.nonzero((masks >= first) & (masks <= last))
-    # The last column stays False: index -1, a token without a unit, refers to it.
-    inside = np.zeros((len(masks), last - first + 2), np.bool_)
-    inside[copy, masks[copy, place] - first] = True
-    return inside[:, np.where(units >= 0, units - first, -1)]
 
 
 def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> ScoredPositions:
@@ -341,6 +338,7 @@ def pass_groups(
     for text in texts:
         length = int(tokens.lengths[text])
         n_copies = int(scored.n_copies[text])
+        # At least one copy per pass, even if it alone exceeds the budget.
         at_once = max(1, budget // length)
         for start in range(0, n_copies, at_once):
             part = Copies(text, start, min(start + at_once, n_copies))
@@ -374,6 +372,7 @@ def batch_of(
     positions = []
     first = 0
     for part, width, n in zip(group, widths, n_rows, strict=True):
+        # Every copy reads the whole text; hidden tokens are masked below.
         ids[first : first + n, :width] = tokens.of(part.text)[0]
         here = scored.of(part.text)
         # Copies without rows were left out: those that remain are numbered from 0.

@@ -123,6 +123,7 @@ def pair_log_probabilities(
     InputError
         As in `token_log_probabilities`, or if one model is masked and the other causal.
     """
+    # Energies of different kinds of models are on different scales.
     if type(target) is not type(reference):
         raise InputError(
             "target and reference must both be masked, both causal or both behind servers, got "
@@ -231,6 +232,7 @@ def _notes(
     found = []
     if at_target.units != plan.unit:
         found.append(WORDS)
+    # The rest is about tokenizers, which servers do not show.
     if isinstance(target, EndpointModel) or isinstance(reference, EndpointModel):
         return tuple(found)
     if target.tokenizer.is_cased != reference.tokenizer.is_cased:
@@ -369,6 +371,7 @@ def prefix_apart(
         set[str]().union(*parts) for parts in zip(*map(_plain_and_people, judged), strict=True)
     ]
     order = rng.permutation(len(population)).tolist()
+    # Texts or people of the judged sides would show what is asked about.
     free = [row for row in order if texts[row] not in known[0] and people[row] not in known[1]]
     every = [text for side in sides for text in side.records.text]
     prefix = prefix_of(model, every, [population.records.text[row] for row in free])[:n]
@@ -378,6 +381,7 @@ def prefix_apart(
             f"{model.limit:,} tokens: leave out longer texts, or give shorter ones of the "
             "population, of people who are not judged"
         )
+    # A prefix says something about the other texts of its people: these leave the population.
     taken = set(plain_texts(prefix))
     theirs = {name for name, text in zip(people, texts, strict=True) if text in taken}
     left = [row for row, name in enumerate(people) if name not in theirs]

@@ -85,6 +85,7 @@ def checked_folder(path: str | Path) -> Path:
             "save_pretrained"
         )
     if not _weight_files(folder):
+        # The weights may be there in a format that is never read.
         pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
         if pickled:
             raise InputError(
@@ -186,24 +187,23 @@ def damage_error() -> type[Exception]:
 
 def most_tokens(module: Any, wanted: int) -> int:
     """Return the most tokens that both model and tokenizer allow, including the frame."""
+    from torch.nn import Embedding
+
     config = module.config
     known = [wanted] if wanted > 0 else []
     for name in ("max_position_embeddings", "n_positions"):
+        # Models of images and text keep the settings of their language model apart.
         value = getattr(config.get_text_config(decoder=True), name, None)
         if isinstance(value, int) and value > 0:
-            known.append(value - _offset(module))
+            # RoBERTa's positions begin after its padding index.
+            reserved = (
+                0 if part.padding_idx is None else int(part.padding_idx) + 1
+                for part_name, part in module.named_modules()
+                if part_name.endswith("position_embeddings") and isinstance(part, Embedding)
+            )
+            known.append(value - next(reserved, 0))
             break
     return min(known, default=wanted)
-
-
-def _offset(module: Any) -> int:
-    """Return the number of reserved positions: RoBERTa counts from the padding index plus one."""
-    import torch
-
-    for name, part in module.named_modules():
-        if name.endswith("position_embeddings") and isinstance(part, torch.nn.Embedding):
-            return 0 if part.padding_idx is None else int(part.padding_idx) + 1
-    return 0
 
 
 # For a PEFT adapter: the file of its weights, and the setting that names its base model.
@@ -244,6 +244,7 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
             f"{folder} holds a PEFT adapter, which needs peft, which is not installed: "
             "pip install 'privacygauge[peft]'"
         )
+    # A base named by the user wins over that in the adapter's settings.
     named = str(base or settings.get(_BASE) or "")
     # The name may be relative to the working folder or to the adapter's own.
     for place in (Path(named), folder / named):
@@ -356,6 +357,7 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     InputError
         If it holds no model, or a model of neither kind.
     """
+    # Of an adapter, its base tells the kind.
     found, heads = _find_kind(model_settings(parts_of(path, base)[0]))
     if any(name.endswith("ForSequenceClassification") for name in heads):
         raise InputError(
@@ -533,6 +535,7 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
 
     if not supports_bfloat16(device):
         return "float32"
+    # Random tokens: the time of a pass does not depend on them.
     rng = np.random.default_rng(0)
     ids = torch.as_tensor(
         rng.integers(0, model.config.get_text_config(decoder=True).vocab_size, (8, min(48, limit)))

@@ -119,6 +119,7 @@ class MaskedModel:
                 hidden = self.module.base_model(**inputs).last_hidden_state[row, position]
             head = self.head or Head(())
             parts = []
+            # A few rows at a time: logits over the vocabulary take the most memory.
             for some, which in zip(_pieces(hidden), _pieces(token), strict=True):
                 logits = head(some).float()
                 chosen = logits.gather(1, which[:, None])[:, 0]

@@ -53,6 +53,7 @@ def by_patient(scores: TextScores) -> TextScores:
     names = tuple(kept.group[row] for row in first.tolist())
 
     def mean(energy: Floats) -> Floats:
+        # Every sample counts alike, however long it is.
         return np.bincount(patient, weights=energy) / np.bincount(patient)
 
     length = kept.length
@@ -249,6 +250,7 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     """
     from scipy.stats import hypergeom, mannwhitneyu
 
+    # Half of the error for each of the two tests.
     error = (1 - checks.level(level)) / 2
     both = np.concatenate([first, second])
     cuts = np.unique(both)[:-1]
@@ -256,6 +258,7 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
         return False
     if mannwhitneyu(first, second, method="asymptotic").pvalue < error:
         return True
+    # Ranks may miss a difference at one end: every cut is tested, corrected by their number.
     upto, ours = (np.searchsorted(np.sort(x), cuts, side="right") for x in (both, first))
     # Many in one kind means few in the other: two lower tails give a two-sided test.
     few = hypergeom.cdf(ours, len(both), upto, len(first))
@@ -367,6 +370,7 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     everything = np.ones(len(scores), np.bool_)
     if not sizes_differ(length[sides[0]], length[sides[1]], ALIKE):
         return Lengths(length, False, everything, True)
+    # Bins of equal ratio, since lengths matter by their proportion.
     bins = np.floor(np.log(np.maximum(length, 1)) / STEP).astype(np.int64)
     bins -= bins.min()
     n_bins = int(bins.max()) + 1
@@ -443,6 +447,7 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
     }
     inside = cells["target", "in"]
     outside = cells["target", "out"]
+    # Without a reference only the target's two sides can be compared.
     if scores.energy_reference is None:
         above = _sizes_differ(outside, inside) or _sizes_differ(inside, outside)
         return "sides" if above or _slopes_differ(inside, outside) else None

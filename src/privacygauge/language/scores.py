@@ -377,6 +377,7 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
 def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
     """Return checked energies: minus log-probabilities of discrete tokens are never negative."""
     found = checks.floats(values, name, length=n)
+    # Values just below 0 are rounding.
     below = np.flatnonzero(found < -_ROUNDING)
     if below.size:
         # Mostly negative: the sign is reversed. A few: single values are wrong.
@@ -464,6 +465,7 @@ def _numbers_or_texts(values: ArrayLike, n: int) -> NDArray[Any] | None:
     there = [x for x, gap in zip(given, gaps, strict=True) if not gap]
     if any(not isinstance(x, str | int | float | np.number | np.bool_ | date) for x in there):
         return None
+    # In Python bool is an int: True and False are groups, not numbers.
     if all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in there):
         return np.array([np.nan if gap else x for x, gap in zip(given, gaps, strict=True)], float)
     # Objects: in an array of texts each would take the room of the longest.
@@ -563,7 +565,17 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
         raise InputError(f"{name}: there are no samples in it")
     texts = {key: columns[key] for key in ("group", "text") if key in columns}
     try:
-        numbers = {key: _plain_numbers(columns[key], key) for key in columns if _is_number(key)}
+        numbers: dict[str, Any] = {}
+        for key, values in columns.items():
+            if not _is_number(key):
+                continue
+            if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+                numbers[key] = values
+                continue
+            in_words = key in _BITS and any(isinstance(value, str) for value in values)
+            read = _bit if in_words else _number
+            # One by one: numpy would convert all values to texts if one of them is a text.
+            numbers[key] = np.array([read(value, key, row) for row, value in enumerate(values)])
         further = {
             key.removeprefix(SIGNAL): numbers.pop(key)
             for key in list(numbers)
@@ -581,15 +593,6 @@ def _is_number(column: str) -> bool:
 
 def _is_known(column: str) -> bool:
     return column in _NAMES or _is_number(column)
-
-
-def _plain_numbers(values: Any, name: str) -> Any:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        return values
-    if name in _BITS and any(isinstance(value, str) for value in values):
-        return np.array([_bit(value, name, row) for row, value in enumerate(values)])
-    # One by one: numpy would convert all values to texts if one of them is a text.
-    return np.array([_number(value, name, row) for row, value in enumerate(values)])
 
 
 def _bit(value: Any, name: str, row: int) -> bool:

@@ -131,7 +131,13 @@ def write_sides(
     place = Path(folder)
     check_writable(place)
     named = {NAMES[side]: records for side, records in sides.items()} | dict(targets or {})
-    files = {name: _lines(records) for name, records in named.items()}
+    files: dict[str, bytes] = {}
+    for name, records in named.items():
+        columns = {"sample": records.sample, "patient": records.group, "text": records.text}
+        known = {key: values for key, values in columns.items() if values is not None}
+        rows = (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        files[name] = lines.encode()
     write_results(place, {**files, FILE: (json.dumps(asdict(coins), indent=1) + "\n").encode()})
 
 
@@ -160,13 +166,6 @@ def read_coins(path: str | Path) -> Coins:
             f"{place} must hold the sides {short_list(NAMES)}, got {short_list(found.sides)}"
         )
     return found
-
-
-def _lines(records: TextRecords) -> bytes:
-    columns = {"sample": records.sample, "patient": records.group, "text": records.text}
-    known = {name: values for name, values in columns.items() if values is not None}
-    rows = (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 SIMILAR = 0.5
@@ -338,6 +337,7 @@ def split_texts(
     bound, notes = _bound(records)
     size = np.bincount(bound)
     part = _parts(size, (1 - population - reference, population, reference), seed)
+    # Coins have a stream of their own: other shares leave them as they are.
     coin = seeds.stream(seed, "language", "split", "coins").random(len(size)) < 0.5
     # Judged people by their coins: 0 member, 1 non-member; then 2 population, 3 reference.
     side = np.where(part == 0, np.where(coin, 0, 1), part + 1)
@@ -409,6 +409,7 @@ def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
     shared = [list(dict.fromkeys(names)) for names in owners.values()]
     found = DisjointSet(dict.fromkeys(people))
     for names in shared:
+        # A text that many share, such as a form, does not say whose it is.
         if len(names) <= BOILERPLATE:
             for name in names[1:]:
                 found.merge(names[0], name)

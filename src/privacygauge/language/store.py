@@ -181,6 +181,7 @@ def stored_answers(
         },
     )
     rows = compute_arrays(plan, ModelWork(model, tokens, scored), kept)
+    # Rows are padded to the text with the most scored tokens.
     filled = np.arange(scored.width) < np.diff(scored.starts)[:, None]
     return {name: values[filled] for name, values in rows.items()}
 
@@ -229,6 +230,7 @@ def energies_from(
     """
     answers, scored = whole(answers, windows, scored)
     sizes = np.diff(scored.starts)[which]
+    # Repeated texts share their answers.
     rows = np.concatenate([np.arange(*scored.starts[one : one + 2]) for one in which])
     place = np.repeat(tokens.starts[which], sizes) + scored.position[rows]
     return Energies(

@@ -116,6 +116,7 @@ def rounds_of_patients(
     signal, coins = _check_targets(log_likelihood, inside)
     owner = units.number_units(patient, "patient", length=signal.shape[1])
     size = np.bincount(owner)
+    # Share of each patient's texts in each model: 0 or 1 where patients were dealt whole.
     share = np.array([np.bincount(owner, weights=row) for row in coins]) / size
     parted = np.argwhere((share > 0) & (share < 1))
     if len(parted):
@@ -251,6 +252,7 @@ def audit_targets(
     rounds = rounds_of_texts(log_likelihood, inside, patient, n_worlds=n_worlds)
     texts = played(rounds)
     patients: tuple[Evaluation, ...] = ()
+    # With one text per patient both levels would be the same.
     if patient is not None and len(np.unique(patient)) < np.size(patient):
         of_patients = rounds_of_patients(log_likelihood, inside, patient, n_worlds=n_worlds)
         patients = played(of_patients)

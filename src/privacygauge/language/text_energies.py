@@ -102,6 +102,7 @@ def compared_models(
     models = [load(target, base=base) if isinstance(target, str | Path) else target]
     if reference is not None:
         models.append(load(reference) if isinstance(reference, str | Path) else reference)
+    # One model in two folders has equal weights.
     _require_different([model.source.weights for model in models])
     return models
 
@@ -208,8 +209,15 @@ def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
     """Return the models' names and the settings that they ran with, by label."""
     first = models[0].source
     packages = versions("torch", "transformers")
+    # A server's weights cannot be hashed: its model is known by its address alone.
+    names = (
+        f"{model.name} at {model.url}, whose weights cannot be hashed"
+        if isinstance(model, EndpointModel)
+        else f"{Path(model.source.path).name} sha256:{model.source.weights}"
+        for model in models
+    )
     return {
-        **dict(zip(("target", "reference"), map(_model_name, models), strict=False)),
+        **dict(zip(("target", "reference"), names, strict=False)),
         **({} if first.base is None else {"base of the target": Path(first.base).name}),
         **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
         "computed in": "a server"
@@ -218,13 +226,6 @@ def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
         + (f", weights saved in {first.stored}" if first.stored != first.precision else ""),
         **{name: packages[name] for name in ("torch", "transformers")},
     }
-
-
-def _model_name(model: AnyModel) -> str:
-    """Return a model's identity: the digest of its weights, or the address of its server."""
-    if isinstance(model, EndpointModel):
-        return f"{model.name} at {model.url}, whose weights cannot be hashed"
-    return f"{Path(model.source.path).name} sha256:{model.source.weights}"
 
 
 # Fewest texts per side: an audit of fewer shows nothing.
@@ -322,13 +323,16 @@ def text_energies(
     if not isinstance(target, MaskedModel):
         # A causal model's answers do not depend on a seed: stored ones are found whatever it is.
         asked = replace(asked, seed=0)
-    shares = _shares(progress, parts, len(models) + bool(prefix))
-    answers = [
-        _ask_side(
-            models, part, prefix=prefix, plan=asked, kept=AnswerStore(run, n_jobs, told, invocation)
-        )
-        for part, told in zip(parts, shares, strict=True)
-    ]
+    # A prefix is a further pass of the target.
+    passes = len(models) + bool(prefix)
+    n_all = passes * sum(map(len, parts))
+    done = 0
+    answers = []
+    for part in parts:
+        share = _share_of(progress, done, passes * len(part), n_all)
+        kept = AnswerStore(run, n_jobs, share, invocation)
+        answers.append(_ask_side(models, part, prefix=prefix, plan=asked, kept=kept))
+        done += passes * len(part)
     further, notes = _causal_signals(target, parts, answers, plan.seed)
     found = _join_sides(parts, answers, form, further)
     changed = (WORDS,) if asked.unit != plan.unit else ()
@@ -419,7 +423,13 @@ def _ask_side(
     texts = part.records.scored
     if prefix:
         # Two passes share one progress: the texts alone, then the texts after the prefix.
-        first, second = (replace(kept, progress=x) for x in _in_turn(kept.progress, len(models)))
+        n = len(models)
+        first = second = kept
+        if (tell := kept.progress) is not None:
+            first = replace(kept, progress=lambda n_done, n_all: tell(n_done, n_all + n_all // n))
+            second = replace(
+                kept, progress=lambda n_done, n_all: tell(n * n_all + n_done, (n + 1) * n_all)
+            )
         found = _ask_side(models, part, prefix=(), plan=plan, kept=first)
         target, *reference = (model for model in models if isinstance(model, CausalModel))
         other = reference[0] if reference else None
@@ -483,6 +493,18 @@ def _in_form(energies: Energies, form: Form) -> Floats:
     return energies.mean() if form == "mean" else energies.sum()
 
 
+def _share_of(progress: Progress | None, before: int, n_here: int, n_all: int) -> Progress | None:
+    """Return a callback for one side's texts that counts the texts of all sides."""
+    if progress is None:
+        return None
+
+    def told(n_done: int, n_asked: int) -> None:
+        # Repeated texts are computed once, so fewer may be asked for than there are here.
+        progress(before + n_here * n_done // n_asked, n_all)
+
+    return told
+
+
 def _join_sides(
     parts: Sequence[Side],
     answers: Sequence[_Answer],
@@ -511,33 +533,3 @@ def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
         if note not in everywhere
     )
     return [*(note for note in answers[0].notes if note in everywhere), *own]
-
-
-def _shares(
-    progress: Progress | None, parts: Sequence[Side], n_models: int
-) -> Iterator[Progress | None]:
-    """Yield a progress callback per side; each counts the texts of all sides."""
-    done = 0
-    n_all = n_models * sum(map(len, parts))
-    for part in parts:
-        n_here = n_models * len(part)
-        yield None if progress is None else _partial_progress(progress, done, n_here, n_all)
-        done += n_here
-
-
-def _in_turn(progress: Progress | None, n: int) -> tuple[Progress | None, Progress | None]:
-    """Return callbacks for n models, and for one that runs after them."""
-    if progress is None:
-        return None, None
-    return (
-        lambda n_done, n_all: progress(n_done, n_all + n_all // n),
-        lambda n_done, n_all: progress(n * n_all + n_done, (n + 1) * n_all),
-    )
-
-
-def _partial_progress(progress: Progress, before: int, n_here: int, n_all: int) -> Progress:
-    def told(n_done: int, n_asked: int) -> None:
-        # Repeated texts are computed once, so fewer may be asked for than there are here.
-        progress(before + n_here * n_done // n_asked, n_all)
-
-    return told

@@ -163,8 +163,10 @@ def components(texts: Sequence[str]) -> Ints:
             for kind in kinds[:n_kinds][similar].tolist():
                 a = _root(parent, i)
                 b = _root(parent, kind)
-                # Texts already connected need no comparison.
-                if a == b or _are_near_copies(shingles[i], shingles[kind]):
+                shared = len(shingles[i] & shingles[kind])
+                union = len(shingles[i]) + len(shingles[kind]) - shared
+                # The min-hashes only estimate the Jaccard index; this one is exact.
+                if a == b or shared >= ALIKE * union:
                     # The smaller position is the root: components are named by their first text.
                     parent[max(a, b)] = min(a, b)
                     break
@@ -246,11 +248,6 @@ def _min_hashes(shingles: Sequence[frozenset[int]]) -> Ints:
         values = np.fromiter(found, np.int64, len(found)) % _PRIME
         least[i] = ((values[:, None] * factor + shift) % _PRIME).min(axis=0)
     return least
-
-
-def _are_near_copies(first: frozenset[int], second: frozenset[int]) -> bool:
-    shared = len(first & second)
-    return shared >= ALIKE * (len(first) + len(second) - shared)
 
 
 def _root(parent: Ints, i: int) -> int:

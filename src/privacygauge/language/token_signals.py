@@ -237,6 +237,7 @@ def learned_signal(
     for part in range(N_FOLDS + population.any()):
         before = fold < part
         held = fold == part
+        # The first fold has nobody to learn from and keeps the plain signal.
         score = _logistic_scores(features, member, before) if part else first
         # Scores of different models have different scales: standardised, or ranked within the fold.
         if population.any():
@@ -314,6 +315,7 @@ def token_frequencies(
         _, place, times = np.unique(keys, return_inverse=True, return_counts=True)
         count = count - times[place.reshape(-1)]
         total = total - np.bincount(energies.text, minlength=len(energies))[energies.text]
+    # Laplace smoothing: a token that the corpus lacks has a finite logarithm.
     frequency: Floats = (count + 1) / (total + vocabulary)
     return frequency
 
@@ -437,6 +439,7 @@ def token_signals(
             corpus = sides[2].target
             calibrated = []
             for side in sides:
+                # Texts of the population are part of the corpus: each leaves its own counts out.
                 frequency = token_frequencies(side.target, corpus, vocabulary, own=side is sides[2])
                 calibrated.append(dc_pdd_signal(side.target, frequency))
             found[DC_PDD] = np.concatenate(calibrated)

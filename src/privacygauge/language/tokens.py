@@ -215,6 +215,7 @@ def tokenizer_of(found: Any, name: str) -> Tokenizer:
         template = template.get("default")
     named = found.special_tokens_map.items()
     special = {name: str(token) for name, token in named if name.endswith("_token")}
+    # Padding is masked: any token will do.
     pad = found.pad_token_id if found.pad_token_id is not None else 0
     return Tokenizer(
         state=text,
@@ -413,6 +414,7 @@ def _row(text: ScoredText, found: Sequence[EncodedText], limits: Sequence[int], 
     kept_units = []
     n_cut = []
     for one, its in zip(found, units, strict=True):
+        # All from the first unit that does not fit, blanks between words included.
         beyond = np.cumsum(its >= n_units) > 0
         kept = one.framing | ~beyond
         ids.append(one.ids[kept])

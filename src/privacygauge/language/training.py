@@ -151,6 +151,7 @@ def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any
 
     fast: Any = PreTrainedTokenizerFast
     checked_keys(texts)
+    # All bytes are in the vocabulary, so that any text can be written.
     first = [*ENDS, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     if len(first) > vocabulary:
         raise InputError(
@@ -479,7 +480,14 @@ def _train(
             own = read_tokenizer(Path(folder))
         module = start.begin()
         own = fitting(own, module, out)
-        limit = _limit(module, own, start.context)
+        limit = most = most_tokens(module, own.limit)
+        if start.context is not None:
+            check_context(start.context)
+            if start.context > most:
+                raise InputError(
+                    f"context must be at most the {most:,} tokens of the model, got {start.context}"
+                )
+            limit = start.context
         tokens = tokens_of(texts, [own], [limit], "token")[0][0]
         if start.kind == "causal" and int(tokens.lengths.max()) < 2:
             raise InputError("texts must have at least two tokens for a causal model, got one each")
@@ -498,17 +506,6 @@ def _train(
     write_all(out, {DONE: json.dumps({"settings": settings, "losses": losses}).encode()})
     kept.remove()
     return _result(out, losses, tokens)
-
-
-def _limit(module: Any, tokenizer: Tokenizer, context: int | None) -> int:
-    """Return the most tokens that are read at once."""
-    most = most_tokens(module, tokenizer.limit)
-    if context is None:
-        return most
-    check_context(context)
-    if context > most:
-        raise InputError(f"context must be at most the {most:,} tokens of the model, got {context}")
-    return context
 
 
 def _learn(

@@ -279,22 +279,23 @@ def card_section(line: RegisterLine) -> str:
     if line.further:
         text += "\n| Number | Found | Interval | n | Guessing gives |\n|---|---|---|---|---|\n"
     for further in line.further:
-        text += "".join(f"| {escape_markdown(cell)} " for cell in _cells(further)) + "|\n"
+        numbers = further.shown
+        found = further.estimate
+        doubt = " (too few records to tell)" if further.doubtful else ""
+        if found is None:
+            interval = "computed"
+            n = ""
+        else:
+            interval = rate(found.level)
+            if numbers.interval:
+                interval = f"{numbers.interval} ({interval})"
+            n = count(found.n)
+        cells = (further.label, f"{numbers.value}{doubt}", interval, n, further.guessing)
+        text += "".join(f"| {escape_markdown(cell)} " for cell in cells) + "|\n"
     if not line.warnings:
         return text
     warnings = "".join(f"- {escape_markdown(warning)}\n" for warning in line.warnings)
     return f"{text}\nRead the numbers with this in mind:\n\n{warnings}"
-
-
-def _cells(number: Number) -> tuple[str, ...]:
-    shown = number.shown
-    found = number.estimate
-    doubt = " (too few records to tell)" if number.doubtful else ""
-    sure = ("computed", "") if found is None else (
-        f"{shown.interval} ({rate(found.level)})" if shown.interval else rate(found.level),
-        count(found.n),
-    )  # fmt: skip
-    return number.label, f"{shown.value}{doubt}", *sure, number.guessing
 
 
 def escape_markdown(text: str) -> str:

@@ -106,6 +106,7 @@ def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     file = io.StringIO()
+    # Ids come from this salt: the same drawing has the same bytes.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "privacygauge"}):
         figure = draw().get_figure(root=True)
         assert figure is not None

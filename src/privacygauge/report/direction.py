@@ -72,6 +72,7 @@ def warnings(found: Sequence[InvertedAttack], where: str = "") -> tuple[str, ...
     if not found:
         return ()
     begin = f"{plain(where)}: " if where else ""
+    # The attack that is surest to be reversed.
     first = min(found, key=lambda attack: attack.auc.high)
     names = [plain(attack.attack) for attack in found if attack is not first]
     more = [f"{count(len(names) - _NAMED)} more"] if len(names) > _NAMED else []

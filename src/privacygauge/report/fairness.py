@@ -82,6 +82,13 @@ def verdict(found: Comparison) -> Verdict:
     # The sides share no value of the column, so there is nothing to rank.
     if area is None:
         told = "they have nothing in common in it"
+    # Whole groups, such as machines, may have been dealt to the sides.
+    by_group = (
+        f"Each of the {count(number)} values of '{column}' is on one side only. If they were "
+        f"dealt to the sides at random, they are the independent units: audit with --unit "
+        f"{column} (unit='{column}' in Python), which compares them and not single records."
+        for column, number in ((shorten(plain(name)), n) for name, n in found.whole_groups)
+    )
     return untold_verdict(
         headline=f"Cannot be told: members and non-members differ in {sides_differ(found)}",
         sentences=(
@@ -90,19 +97,8 @@ def verdict(found: Comparison) -> Verdict:
             "There are not enough members and non-members that are alike in it to compare them.",
         ),
         unsaid=_OPEN,
-        advice=(*_whole_groups_advice(found), *_ADVICE),
+        advice=(*by_group, *_ADVICE),
     )
-
-
-def _whole_groups_advice(found: Comparison) -> Iterator[str]:
-    """Yield what to do where whole groups, such as machines, may have been dealt to the sides."""
-    for name, number in found.whole_groups:
-        column = shorten(plain(name))
-        yield (
-            f"Each of the {count(number)} values of '{column}' is on one side only. If they were "
-            f"dealt to the sides at random, they are the independent units: audit with --unit "
-            f"{column} (unit='{column}' in Python), which compares them and not single records."
-        )
 
 
 def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:

@@ -92,8 +92,16 @@ def gauge(
 ) -> Gauge:
     """Return an estimate on the scale of grades; see `Gauge`."""
     shown = shown or percent_estimate(found)
-    ends = (found.low, found.value, found.high)
-    return Gauge(label, shown, *ends, limits, ticks, rule)
+    return Gauge(
+        label,
+        shown,
+        low=found.low,
+        value=found.value,
+        high=found.high,
+        limits=limits,
+        ticks=ticks,
+        rule=rule,
+    )
 
 
 def accuracy_gauge(

@@ -195,18 +195,18 @@ def first_names(names: Sequence[str], most: int) -> str:
 
 def plain(text: object) -> str:
     """Return user-supplied text on one line, without control characters for terminals or pages."""
-    return "".join(c if c.isprintable() else _visible(c) for c in str(text))
+    shown = []
+    for c in str(text):
+        if c.isprintable() or unicodedata.category(c) == "Zs":
+            shown.append(c)
+        else:
+            shown.append(" " if c.isspace() else "\N{REPLACEMENT CHARACTER}")
+    return "".join(shown)
 
 
 def shorten(text: str) -> str:
     """Return a name, without its middle if it is longer than 80 characters."""
     return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) == "Zs":
-        return character
-    return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"
 
 
 def _hundredfold(value: float, decimals: int) -> str:

@@ -67,6 +67,18 @@ def page(report: Report) -> str:
     nothing from outside and runs no script.
     """
     template = _environment().get_template("page.html.j2")
+    # Measures without a card, so that the page has all numbers of the JSON.
+    further = Table(
+        "further-numbers",
+        "Further numbers",
+        columns=columns("Name", Column("What it is", prose=True), "Number"),
+        rows=tuple(
+            (x.name, x.label, Cell(x.shown, doubtful=x.doubtful))
+            for x in report.measures
+            if not x.card
+        ),
+        note="By the names that --fail-above, policies and report.json use.",
+    )
     return template.render(
         r=report,
         f=report.origin,
@@ -77,7 +89,7 @@ def page(report: Report) -> str:
         caution=_caution(report),
         limits=_limits(report),
         cards=report.cards,
-        further=_further_numbers_table(report),
+        further=further,
     )
 
 
@@ -126,21 +138,21 @@ def _limits(report: Report) -> Table:
     return Table("limits", "Limits", columns=heads, rows=rows, note=note)
 
 
-def _further_numbers_table(report: Report) -> Table:
-    """Return the table of measures without a card, so that the page has all numbers of the JSON."""
-    rows = tuple(
-        (x.name, x.label, Cell(x.shown, doubtful=x.doubtful)) for x in report.measures if not x.card
-    )
-    heads = columns("Name", Column("What it is", prose=True), "Number")
-    note = "By the names that --fail-above, policies and report.json use."
-    return Table("further-numbers", "Further numbers", columns=heads, rows=rows, note=note)
-
-
 def summary(report: Report) -> str:
     """Return the verdict and the numbers as plain text."""
     found = report.verdict
     origin = report.origin
-    rows = [*_lines(report), *(line for table in report.overview for line in _row_lines(table))]
+    rows = list(_lines(report))
+    for table in report.overview:
+        for row in table.full:
+            # Other rows, such as headings across the table, hold no numbers.
+            if len(row.cells) != len(table.columns):
+                continue
+            pairs = zip(table.columns[1:], row.cells[1:], strict=True)
+            # Drawn cells have no form in text.
+            kept = [pair for i, pair in enumerate(pairs, 1) if i not in table.drawn]
+            said = "; ".join(f"{column.title} {flat(cell)}".strip() for column, cell in kept)
+            rows.append((plain(flat(row.cells[0])), plain(said)))
     width = max(len(name) for name, _ in rows)
     lines = [found.headline, "", found.sentences[0], ""]
     lines += [f"Warning: {plain(warning)}" for warning in origin.warnings]
@@ -152,17 +164,6 @@ def summary(report: Report) -> str:
 def _not_done(origin: Origin) -> Iterator[str]:
     """Yield a line for each skipped part, with its reason."""
     yield from (f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in origin.skipped)
-
-
-def _row_lines(table: Table) -> Iterator[tuple[str, str]]:
-    """Yield each row of a table as its name and a line: ``Right guesses 70.1% (68 to 72)``."""
-    drawn = table.drawn
-    for row in table.full:
-        if len(row.cells) == len(table.columns):
-            pairs = zip(table.columns[1:], row.cells[1:], strict=True)
-            kept = [pair for i, pair in enumerate(pairs, 1) if i not in drawn]
-            said = "; ".join(f"{column.title} {flat(cell)}".strip() for column, cell in kept)
-            yield plain(flat(row.cells[0])), plain(said)
 
 
 def terminal(report: Report) -> RenderableType:

@@ -200,21 +200,18 @@ def data_in_folder(name: str, folder: Path) -> Mapping[str, str]:
             if layout.stand_in and real:
                 continue
             paths = [path for path in there[layout.name] if path is not None]
-            found[layout.name] = f"{layout.size(*paths)}, SHA-256 {_digest(paths)}"
+            # Of the files' joined contents.
+            sha = hashlib.sha256()
+            for path in paths:
+                with path.open("rb") as file:
+                    while block := file.read(_BLOCK):
+                        sha.update(block)
+            size = layout.size(*paths)
+            found[layout.name] = f"{size}, SHA-256 {sha.hexdigest()[:16]}"
     if not found:
         wanted = "; or ".join(f"{' and '.join(one.files)} ({one.form})" for one in known)
         raise InputError(f"data must be a folder with {wanted}; got {folder}, which has none")
     return found
-
-
-def _digest(paths: list[Path]) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the files' joined contents."""
-    sha = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                sha.update(block)
-    return sha.hexdigest()[:16]
 
 
 @dataclass(frozen=True)

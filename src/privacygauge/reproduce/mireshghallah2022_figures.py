@@ -183,23 +183,22 @@ def exposure_features(
     """
     if len(text) != len(tokens):
         raise InputError(f"tokens must have {len(text)} rows, got {len(tokens)}")
-    return np.array([_features(*row, frequency) for row in zip(text, tokens, strict=True)], float)
+    rows = []
+    for letters, parts in zip(text, tokens, strict=True):
+        if not parts:
+            raise InputError("tokens must hold at least one token a text, got none")
+        digits = sum(letter.isdigit() for letter in letters)
+        others = sum(not letter.isalnum() and not letter.isspace() for letter in letters)
+        counts = sorted(frequency.get(token, 0) for token in parts)
+        # Fewer than three tokens: the last count again.
+        rarest = [counts[min(place, len(counts) - 1)] for place in range(3)]
+        rows.append([digits, len(parts), others, *rarest])
+    return np.array(rows, float)
 
 
 def token_frequency(tokens: Sequence[Sequence[str]]) -> dict[str, int]:
     """Return the count of each token over all texts."""
     return dict(Counter(token for row in tokens for token in row))
-
-
-def _features(text: str, tokens: Sequence[str], frequency: Mapping[str, int]) -> list[int]:
-    if not tokens:
-        raise InputError("tokens must hold at least one token a text, got none")
-    digits = sum(letter.isdigit() for letter in text)
-    others = sum(not letter.isalnum() and not letter.isspace() for letter in text)
-    counts = sorted(frequency.get(token, 0) for token in tokens)
-    # Fewer than three tokens: the last count again.
-    rarest = [counts[min(place, len(counts) - 1)] for place in range(3)]
-    return [digits, len(tokens), others, *rarest]
 
 
 def _fit(
@@ -489,17 +488,17 @@ def verdicts(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return one sentence per verdict, with the claims that it is about."""
     kinds: dict[str, list[str]] = {}
     for row in rows:
-        if "effect" in row.cells:
-            kinds.setdefault(_verdict(row.cells["effect"].ours), []).append(row.label)
+        if "effect" not in row.cells:
+            continue
+        effect = row.cells["effect"].ours
+        if isinstance(effect, Skipped):
+            kind = "Not told"
+        elif not effect.excludes(0.0):
+            kind = "Within its interval of no effect"
+        else:
+            kind = "Reproduced" if effect.value > 0 else "The opposite was found"
+        kinds.setdefault(kind, []).append(row.label)
     return tuple(f"{kind} ({len(kinds[kind])}): {'; '.join(kinds[kind])}." for kind in kinds)
-
-
-def _verdict(effect: Estimate | Skipped) -> str:
-    if isinstance(effect, Skipped):
-        return "Not told"
-    if not effect.excludes(0.0):
-        return "Within its interval of no effect"
-    return "Reproduced" if effect.value > 0 else "The opposite was found"
 
 
 def _row(claim: Claim, drawn: Draws) -> Row:
@@ -507,24 +506,16 @@ def _row(claim: Claim, drawn: Draws) -> Row:
         [draw[column] for draw in drawn[line]] for line, column in (claim.larger, claim.smaller)
     )
     effect = mean_difference(claim.what, first, second)
-    return Row(
-        claim.what,
-        {
-            "effect": Cell(claim.published, effect),
-            "draws above 0": Cell(None, _count_above(claim.what, first, second)),
-        },
-    )
-
-
-def _count_above(
-    name: str, first: Sequence[Estimate | Skipped], second: Sequence[Estimate | Skipped]
-) -> Estimate | Skipped:
-    pairs = list(zip(first, second, strict=True))
-    told = [(a, b) for a, b in pairs if isinstance(a, Estimate) and isinstance(b, Estimate)]
-    if len(told) < len(pairs):
-        return Skipped(name, "not every draw has both numbers")
-    above = float(sum(a.value > b.value for a, b in told))
-    return exact(above, len(told), "counted")
+    told = [
+        a.value > b.value
+        for a, b in zip(first, second, strict=True)
+        if isinstance(a, Estimate) and isinstance(b, Estimate)
+    ]
+    above: Estimate | Skipped = Skipped(claim.what, "not every draw has both numbers")
+    if len(told) == len(first):
+        above = exact(float(sum(told)), len(told), "counted")
+    cells = {"effect": Cell(claim.published, effect), "draws above 0": Cell(None, above)}
+    return Row(claim.what, cells)
 
 
 def _measure_lines(setting: ModelSetting, effort: Effort) -> dict[str, list[Measured]]:

@@ -130,18 +130,17 @@ def _one_table(
         for line, row in enumerate(rows):
             cell = cells[line][place]
             row.append("" if cell is None else number(cell.ours))
-            if known[place]:
-                row.append(_published_text(*places[line][place], cell, judgement))
+            if not known[place]:
+                continue
+            published = ""
+            if cell is not None and cell.published is not None:
+                word = judgement.of_cell(*places[line][place], cell)
+                decimals = _decimals(abs(cell.published), abs(cell.published))
+                published = _decimal(cell.published, decimals)
+                # Other verdicts, such as "not judged", would fill the table and say nothing.
+                published += f" {word}" if word in ("agrees", "differs", "open") else ""
+            row.append(published)
     return table_of(head, rows)
-
-
-def _published_text(row: str, column: str, cell: Cell | None, judgement: Judgement) -> str:
-    if cell is None or cell.published is None:
-        return ""
-    word = judgement.of_cell(row, column, cell)
-    said = f" {word}" if word in ("agrees", "differs", "open") else ""
-    decimals = _decimals(abs(cell.published), abs(cell.published))
-    return f"{_decimal(cell.published, decimals)}{said}"
 
 
 def _lines_of(rows: int, columns: int) -> int:
@@ -265,8 +264,10 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
         if isinstance(cell.ours, Skipped)
     }
     own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
+    forms = {FULL: "full form", "quick": "quick form: small, with wide intervals"}
+    form = forms.get(result.form, result.form)
     parts = [
-        f"**`{name}`**, {_form(result)}{own_data}, seed {result.seed}, "
+        f"**`{name}`**, {form}{own_data}, seed {result.seed}, "
         f"{_intervals(result)}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
@@ -293,12 +294,6 @@ def _verdict(result: ReproductionResult) -> str:
     """Return a result's verdict, followed by its form if that is not the full one."""
     told = str(judgement(result.table.name, result.form, result.data).of(result.table))
     return told if result.form == FULL else f"{told}, {result.form}"
-
-
-def _form(result: ReproductionResult) -> str:
-    if result.form == FULL:
-        return "full form"
-    return "quick form: small, with wide intervals" if result.form == "quick" else result.form
 
 
 def _intervals(result: ReproductionResult) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -294,7 +295,17 @@ def song_table5(effort: Effort) -> Table:
     """
     data = available(PURCHASE, TEXAS)
     pairs = trained_sides(effort, 1 if effort.quick else PAIRS, data)
-    found = {name: [_play_white_box(*pair, name, effort.seed) for pair in pairs] for name in _GAMES}
+    found: dict[str, list[_Played]] = {name: [] for name in _GAMES}
+    for name, (target, shadow) in product(_GAMES, pairs):
+        # "half known" is the game without a shadow model.
+        game = WhiteBoxGame(target, None if name == _GAMES[0] else shadow)
+        rounds = game.deal(1, seeds.stream(effort.seed, "deal"))
+        fit: dict[str, tuple[Play, Evaluation]] = {}
+        for result in audit(rounds, WHITE_BOX_ATTACKS, seed=effort.seed, level=LEVEL):
+            assert not isinstance(result, Skipped)  # the game gives all that these attacks need
+            attack = result[1].name
+            fit[f"{attack} with activations" if result[1].variant else attack] = result
+        found[name].append(fit)
     rows = [_accuracy("train accuracy", pairs, inside=True)]
     rows.append(_accuracy("test accuracy", pairs, inside=False))
     rows += [_attack(title, found) for title in found[_GAMES[0]][0]]
@@ -425,19 +436,6 @@ def _side(
     model.load_state_dict(load_file(path))
     signals = white_box_signals(model, x[side.rows], y[side.rows])
     return WhiteBoxSide(signals, side.inside(len(y))[side.rows])
-
-
-def _play_white_box(target: WhiteBoxSide, shadow: WhiteBoxSide, game: str, seed: int) -> _Played:
-    """Return title to the guesses and the evaluation of every attack."""
-    # "half known" is the game without a shadow model.
-    dealt = WhiteBoxGame(target, None if game == _GAMES[0] else shadow)
-    rounds = dealt.deal(1, seeds.stream(seed, "deal"))
-    played = {}
-    for result in audit(rounds, WHITE_BOX_ATTACKS, seed=seed, level=LEVEL):
-        assert not isinstance(result, Skipped)  # the game gives all that these attacks need
-        variant = result[1].variant
-        played[f"{result[1].name} with activations" if variant else result[1].name] = result
-    return played
 
 
 def _attack(title: str, found: Mapping[str, Sequence[_Played]]) -> Row:

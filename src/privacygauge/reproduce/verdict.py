@@ -240,9 +240,15 @@ def of_rows(what: str, row: str, column: str = "*") -> Claim:
 
 def below(what: str, at: Place, value: float = 0.0) -> Claim:
     """Return the claim that a number is below a value."""
-    return Claim(
-        what, lambda table: _negate_estimate(_shift_estimate(what, _at(table, at), -value))
-    )
+
+    def short_of(table: Table) -> Estimate | Skipped:
+        found = _shift_estimate(what, _at(table, at), -value)
+        if isinstance(found, Skipped):
+            return found
+        # Subtracted from 0, since negation would turn 0 into -0.
+        return replace(found, value=0.0 - found.value, low=0.0 - found.high, high=0.0 - found.low)
+
+    return Claim(what, short_of)
 
 
 def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
@@ -349,16 +355,6 @@ def _shift_estimate(what: str, found: Estimate | Skipped, by: float) -> Estimate
         return Skipped(what, found.reason)
     ends = found.low + by, found.high + by
     return Estimate(found.value + by, *ends, level=found.level, n=found.n, method=found.method)
-
-
-def _negate_estimate(found: Estimate | Skipped) -> Estimate | Skipped:
-    if isinstance(found, Skipped):
-        return found
-    # Subtracted from 0, since negation would turn 0 into -0.
-    value, low, high = (0.0 - x for x in (found.value, found.high, found.low))
-    return Estimate(
-        value=value, low=low, high=high, level=found.level, n=found.n, method=found.method
-    )
 
 
 def _less(
@@ -469,7 +465,16 @@ def read_result(path: Path) -> ReproductionResult:
         # Rows and columns keep the order of their first cells.
         rows: dict[str, dict[str, Cell]] = {}
         for line in plain["cells"]:
-            rows.setdefault(line["row"], {})[line["column"]] = _cell(line)
+            ours: Estimate | Skipped
+            if line["ours"] is None:
+                ours = Skipped(line["column"], line["skipped"])
+            else:
+                ours = Estimate(
+                    value=line["ours"],
+                    **{key: line[key] for key in ("low", "high", "level", "n", "method")},
+                )
+            cells = rows.setdefault(line["row"], {})
+            cells[line["column"]] = Cell(line["published"], ours)
         table = Table(
             plain["name"],
             plain["title"],
@@ -489,13 +494,6 @@ def read_result(path: Path) -> ReproductionResult:
             f"{path} is not a result of `privacygauge reproduce`, or of an older version: make it "
             "again, or remove it"
         ) from error
-
-
-def _cell(line: Mapping[str, Any]) -> Cell:
-    if line["ours"] is None:
-        return Cell(line["published"], Skipped(line["column"], line["skipped"]))
-    numbers = (line[key] for key in ("ours", "low", "high", "level", "n", "method"))
-    return Cell(line["published"], Estimate(*numbers))
 
 
 def claim_row(line: Mapping[str, Any]) -> dict[str, object]:

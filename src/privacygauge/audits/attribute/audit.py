@@ -76,6 +76,14 @@ class AttributeAudit(Reported, JudgedGuesses):
 
     def report(self) -> Report:
         """Return the report, as plain values."""
+        controls = Table(
+            "controls",
+            "What the model has no part in",
+            columns=_HEADS,
+            rows=tuple(_row(plain(control.name), control) for control in self.controls),
+            note="All differences must hold 0, together: else the sides are not of one population.",
+            at_once=_AT_ONCE,
+        )
         attacks = _rates(self)
         n_in = int(self.member.sum())
         names = ", ".join(plain(name) for name in self.guesses.secret.names)
@@ -99,7 +107,7 @@ class AttributeAudit(Reported, JudgedGuesses):
             measures=tuple(_measures(self)),
             sections=(
                 Section("attacks", "How often a guess is right", (attacks, told_apart), "Attacks"),
-                Section("controls", "Whether both sides are alike", (_controls(self),), "Controls"),
+                Section("controls", "Whether both sides are alike", (controls,), "Controls"),
                 Section(
                     "people",
                     "Whose value is guessed with the model only",
@@ -524,13 +532,6 @@ def _rates(f: AttributeAudit) -> Table:
     note = "Intervals of all attacks hold together; the imputation does not see the model."
     title = "Right guesses, with the model and without it"
     return Table("rates", title, columns=heads, rows=(*rows, without), note=note)
-
-
-def _controls(f: AttributeAudit) -> Table:
-    rows = tuple(_row(plain(control.name), control) for control in f.controls)
-    note = "All differences must hold 0, together: else the sides are not of one population."
-    title = "What the model has no part in"
-    return Table("controls", title, columns=_HEADS, rows=rows, note=note, at_once=_AT_ONCE)
 
 
 def _people(f: AttributeAudit) -> Iterator[Block]:

@@ -403,7 +403,15 @@ def _of_wrong_labels(
     """
     owners = unit[secret], unit[~secret]
     away = difference(right[secret], right[~secret], level, owners=owners)
-    if away.high >= -_POINTS or _difference_within_classes(right, secret, labels) >= -_POINTS:
+    # Classes are weighted as among the members: other class shares alone make no difference.
+    within = 0.0
+    for label in np.unique(labels[secret]):
+        mine = labels == label
+        inside = right[mine & secret]
+        outside = right[mine & ~secret]
+        if len(outside):
+            within += len(inside) * (inside.mean() - outside.mean())
+    if away.high >= -_POINTS or float(within / np.count_nonzero(secret)) >= -_POINTS:
         return None
     return (
         f"The model contradicts the labels of the members {-100 * away.value:.1f} points more "
@@ -412,21 +420,6 @@ def _of_wrong_labels(
         "apart in nothing. Most likely more labels are wrong among the members, as where only a "
         "test set was cleaned"
     )
-
-
-def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> float:
-    """Return the members' share of right answers less the non-members', in [-1, 1].
-
-    Classes are weighted as among the members, so that other class shares make no difference.
-    """
-    found = 0.0
-    for label in np.unique(labels[member]):
-        mine = labels == label
-        inside = right[mine & member]
-        outside = right[mine & ~member]
-        if len(outside):
-            found += len(inside) * (inside.mean() - outside.mean())
-    return float(found / np.count_nonzero(member))
 
 
 _UNKNOWN = 4

@@ -105,6 +105,9 @@ class ExtractionAudit(Reported):
         )
         n_in = int(f.judged.inside.sum())
         n_out = int((~f.judged.inside).sum())
+        easiest = tuple(
+            plain(shorten(f.judged.person[row])) for row in _easiest_people(self, _AT_ONCE)
+        )
         return Report(
             kind="extraction",
             title="Audit of extraction",
@@ -133,7 +136,7 @@ class ExtractionAudit(Reported):
                 Section("people", f"Whose {w.thing}s come first", (_people(self),), "People"),
             ),
             terms=_terms(w),
-            worst=_worst(self),
+            worst=Worst("people", easiest, "" if easiest else f"nobody's {w.thing} was extracted"),
             data={
                 **pick_values(f, "how", "asked", "unit", "contents"),
                 "n_members": n_in,
@@ -580,11 +583,6 @@ def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
 
 def _id(a: ExtractionAudit, row: int) -> str:
     return plain(shorten(a.found.judged.sample[row]))
-
-
-def _worst(a: ExtractionAudit) -> Worst:
-    ids = tuple(plain(shorten(a.found.judged.person[row])) for row in _easiest_people(a, _AT_ONCE))
-    return Worst("people", ids, "" if ids else f"nobody's {_words(a).thing} was extracted")
 
 
 def _frame(a: ExtractionAudit) -> pd.DataFrame:

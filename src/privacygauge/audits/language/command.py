@@ -266,7 +266,15 @@ class LanguageRequest(Request):
         """The false-positive rates; by default those of the paper."""
         from privacygauge.language.attacks import FPRS
 
-        return tuple(_rate(text) for text in self.fpr) or FPRS
+        rates = []
+        for text in self.fpr:
+            try:
+                rates.append(float(text))
+            except ValueError as error:
+                raise InputError(
+                    f"--fpr must be rates such as 0.1 or 0.1,0.01, got {text!r}"
+                ) from error
+        return tuple(rates) or FPRS
 
     @property
     def plan(self) -> MaskPlan:
@@ -318,13 +326,6 @@ class LanguageRequest(Request):
         elif self.recall is not None:
             raise InputError("--recall goes with causal models: it reads a text after others")
         return kind
-
-
-def _rate(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise InputError(f"--fpr must be rates such as 0.1 or 0.1,0.01, got {text!r}") from error
 
 
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:

@@ -319,6 +319,11 @@ def report(f: LanguageResult) -> Report:
         "A control fired: the numbers of the attacks are void as a measure of what the model "
         "memorised. "
     )
+    if f.rows is None:
+        worst = replace(riskiest(f).worst, what="texts")
+    else:
+        listed = f.rows.order[:RECORDS].tolist()
+        worst = Worst("patients", tuple(f.rows.names[i] for i in listed))
     return Report(
         "language",
         "A language model, from energies of texts",
@@ -336,7 +341,7 @@ def report(f: LanguageResult) -> Report:
         measures=(*_highest_measures(f), *_cards(f)),
         sections=all_sections(f),
         terms=_terms(f),
-        worst=_worst(f),
+        worst=worst,
         data=_data(f),
         frames={
             "records.parquet": lambda: records_frame(f),
@@ -356,7 +361,17 @@ def _highest_measures(f: LanguageResult) -> Iterator[Measure]:
     The verdict is about the graver of samples and patients: either may err at the audit's level.
     """
     accuracy, *others = measures.highest(f.attacks(f.samples))
-    by_patient, area_by_patient = _patient_measures(f)
+    # Questions that were not played keep the labels and the guessing rate of samples.
+    unit = f.samples if isinstance(f.patients, Skipped) else f.patients
+    by_name = {x.name: x for x in measures.highest(f.attacks(unit))}
+    by_patient, area_by_patient = (
+        replace(by_name[name], name=f"patient-{name}", label=f"{by_name[name].label}, by patient")
+        for name in ("accuracy", "auc")
+    )
+    if isinstance(f.patients, Skipped):
+        missing = percent_estimate(f.patients)
+        by_patient = replace(by_patient, found=f.patients, shown=missing)
+        area_by_patient = replace(area_by_patient, found=f.patients, shown=missing)
     by_sample = replace(accuracy, looks=len(f.units))
     by_patient = replace(by_patient, looks=len(f.units))
     if not f.controls.void and leading(f)[0] is not f.samples:
@@ -386,19 +401,6 @@ def _one_run(f: LanguageResult) -> Measure:
         guessing="0",
         level=bound.level,
     )
-
-
-def _patient_measures(f: LanguageResult) -> Iterator[Measure]:
-    """Yield the highest accuracy and the highest AUC, patient by patient."""
-    # Questions that were not played keep the labels and the guessing rate of samples.
-    unit = f.samples if isinstance(f.patients, Skipped) else f.patients
-    by_name = {x.name: x for x in measures.highest(f.attacks(unit))}
-    for name in ("accuracy", "auc"):
-        label = f"{by_name[name].label}, by patient"
-        found = replace(by_name[name], name=f"patient-{name}", label=label)
-        if isinstance(f.patients, Skipped):
-            found = replace(found, found=f.patients, shown=percent_estimate(f.patients))
-        yield found
 
 
 def _cards(f: LanguageResult) -> Iterator[Measure]:
@@ -441,12 +443,6 @@ def _control_measures(found: ControlFinding | Skipped) -> Iterator[Measure]:
             guessing="0.5",
             gate=False,
         )
-
-
-def _worst(f: LanguageResult) -> Worst:
-    if f.rows is None:
-        return replace(riskiest(f).worst, what="texts")
-    return Worst("patients", tuple(f.rows.names[i] for i in f.rows.order[:RECORDS].tolist()))
 
 
 def records_frame(f: LanguageResult) -> DataFrame:

@@ -11,7 +11,6 @@ import numpy as np
 
 from privacygauge.audits.work import Running
 from privacygauge.core import checks
-from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
 from privacygauge.report.document import frame
 from privacygauge.report.numbers import Shown, count, decimal
@@ -26,7 +25,6 @@ from privacygauge.report.values import (
     Report,
     Section,
     Severity,
-    Text,
     Verdict,
     Worst,
     columns,
@@ -99,6 +97,12 @@ class VulnerableRecords(Reported, Vulnerability):
                 for row in rows
             ),
         )
+        kinds = table(
+            "columns",
+            "Columns",
+            [{"Column": column.name, "Taken for": column.kind} for column in self.schema.columns],
+            prose=("Taken for",),
+        )
         return Report(
             "vulnerable",
             "Ranking of vulnerable records",
@@ -117,13 +121,29 @@ class VulnerableRecords(Reported, Vulnerability):
             verdict=_verdict(self),
             measures=tuple(_measures(self)),
             sections=(
-                Section("records", "The most vulnerable records", _records(self, shown), "Records"),
-                Section("columns", "What the columns were taken for", (_columns(self),), "Columns"),
+                Section(
+                    "records",
+                    "The most vulnerable records",
+                    (
+                        shown,
+                        note(
+                            f"{count(len(shown.rows))} of {count(len(self))} records are shown; "
+                            "all are in records.parquet. A row is its position in the table, from "
+                            "0."
+                        ),
+                    ),
+                    "Records",
+                ),
+                Section("columns", "What the columns were taken for", (kinds,), "Columns"),
             ),
             terms=_TERMS,
             worst=Worst("rows", tuple(str(row) for row in rows)),
             data=_data(self, listed),
-            frames={"records.parquet": lambda: frame(_rows(self))},
+            frames={
+                "records.parquet": lambda: frame(
+                    {"row": np.arange(len(self)), "score": self.scores, "rank": self.ranks}
+                )
+            },
             overview=(shown,),
             sources=_SOURCES,
         )
@@ -199,19 +219,16 @@ def vulnerable_records(
     owner = owners(unit, None, len(table))
     found = vulnerability_of_records(table, k, distance=distance, reference=beside, unit=owner)
     running = Running("vulnerable", seed, LEVEL, provenance)
-    origin = running.origin("pandas", warnings=(*_people(owner), *column_advice(table)))
+    notes = []
+    if owner is not None:
+        notes = [
+            f"{len(owner):,} records belong to {checks.n_distinct(owner):,} people: a person's "
+            "other records are no neighbours, and of each person the record of the highest score "
+            "is listed"
+        ]
+    origin = running.origin("pandas", warnings=(*notes, *column_advice(table)))
     n_reference = 0 if beside is None else len(beside)
     return VulnerableRecords(**vars(found), origin=origin, n_reference=n_reference)
-
-
-def _people(owner: Ints | None) -> list[str]:
-    """Return a note on people with several records, if there are people."""
-    if owner is None:
-        return []
-    return [
-        f"{len(owner):,} records belong to {checks.n_distinct(owner):,} people: a person's other "
-        "records are no neighbours, and of each person the record of the highest score is listed"
-    ]
 
 
 def _verdict(f: VulnerableRecords) -> Verdict:
@@ -287,23 +304,6 @@ def _measures(f: VulnerableRecords) -> Iterator[Measure]:
         note=f"row {row}",
         gate=False,
     )
-
-
-def _records(f: VulnerableRecords, shown: Shows) -> tuple[Shows | Text, ...]:
-    told = (
-        f"{count(len(shown.rows))} of {count(len(f))} records are shown; all are in "
-        "records.parquet. A row is its position in the table, from 0."
-    )
-    return (shown, note(told))
-
-
-def _rows(f: VulnerableRecords) -> dict[str, object]:
-    return {"row": np.arange(len(f)), "score": f.scores, "rank": f.ranks}
-
-
-def _columns(f: VulnerableRecords) -> Shows:
-    found = [{"Column": column.name, "Taken for": column.kind} for column in f.schema.columns]
-    return table("columns", "Columns", found, prose=("Taken for",))
 
 
 _TERMS = {

@@ -201,7 +201,18 @@ def _sentences(f: WorstCaseResult) -> Iterator[str]:
     none = f.none
     at = rate(f.fpr)
     if f.defended:
-        yield f"{_order(f)}; {_at_risk(f)}."
+        leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
+        safe = [t for t in f.defended if t not in leaky]
+        if not leaky:
+            left_at_risk = "no defence was shown to leave canaries at risk"
+        elif not safe:
+            left_at_risk = "canaries stay at risk with every defence"
+        else:
+            left_at_risk = (
+                f"canaries stay at risk with {_names(leaky)}, and no risk was shown with "
+                f"{_names(safe)}"
+            )
+        yield f"{_order(f)}; {left_at_risk}."
     left = ""
     if best is not none:
         left = f" without a defence, and {_rates_text(f, best)} with {plain(best.title)}"
@@ -265,17 +276,6 @@ def _order(f: WorstCaseResult) -> str:
     )
     more = f", and so on for {len(pairs) - _NAMED} further pairs" if len(pairs) > _NAMED else ""
     return f"The order of the trainings changes with the worst case: {named}{more}"
-
-
-def _at_risk(f: WorstCaseResult) -> str:
-    """Return a clause on the defences that leave canaries at risk."""
-    leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
-    safe = [t for t in f.defended if t not in leaky]
-    if not leaky:
-        return "no defence was shown to leave canaries at risk"
-    if not safe:
-        return "canaries stay at risk with every defence"
-    return f"canaries stay at risk with {_names(leaky)}, and no risk was shown with {_names(safe)}"
 
 
 def _rates_text(f: WorstCaseResult, training: AttackedTraining) -> str:

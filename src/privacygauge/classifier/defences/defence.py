@@ -103,6 +103,7 @@ def defend_predictions(
     `owner` the records are therefore cut in two halves: each is answered by a defence that was
     fitted on all members and on the non-members of the other half only.
     """
+    # Streams by role: how the halves are split does not depend on the noise in answers.
     splits, fits, answers = rng.spawn(3)
     p = probabilities(predictions.values, logits=predictions.logits)
     member = predictions.member

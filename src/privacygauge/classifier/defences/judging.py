@@ -210,6 +210,7 @@ def judge_defence(
     before = undefended.scores
     # The non-adaptive game is played below for its attacks only.
     after = adaptive.scores
+    # A person is listed once, by the record at the highest risk.
     worst = (
         WorstRecord(str(target.ids[i]), bool(target.member[i]), float(before[i]), float(after[i]))
         for i in foremost(after, target.unit, WORST)

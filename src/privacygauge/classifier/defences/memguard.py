@@ -281,7 +281,10 @@ class FittedMemGuard:
             )
         candidate = self._candidates(p)
         distance = np.abs(candidate - p).sum(axis=1)
-        before, after = (np.abs(self._log_odds(x)) for x in (p, candidate))
+        # The classifier is single precision, whatever the answers are.
+        before, after = (
+            np.abs(self.classifier.log_odds(x.astype(np.float32))) for x in (p, candidate)
+        )
         share = np.minimum(1.0, self.defence.budget / np.maximum(distance, _TINY))
         # Noise that takes h no nearer to 0 is never released.
         return Noisy(candidate, distance, np.where(after < before, share, 0.0))
@@ -299,6 +302,7 @@ class FittedMemGuard:
             active = active[reached]
             if not len(active):
                 break
+            # A larger weight of the distance finds less noise, at the risk of missing the goal.
             c3 *= 10
         return found
 
@@ -307,7 +311,7 @@ class FittedMemGuard:
         logits = z.copy()
         result = p.copy()
         predicted = p.argmax(axis=1)
-        start, towards = self._log_odds_and_gradient(p)
+        start, towards = self.classifier.log_odds_and_gradient(p.astype(np.float32))
         odds = start
         reached = np.zeros(len(p), np.bool_)
         active = np.arange(len(p))
@@ -320,7 +324,7 @@ class FittedMemGuard:
             slope = self._slope(logits[active], result[active], predicted[active], told)
             logits[active] -= self.defence.step * slope
             result[active] = softmax(logits[active], axis=1)
-            odds, towards = self._log_odds_and_gradient(result[active])
+            odds, towards = self.classifier.log_odds_and_gradient(result[active].astype(np.float32))
             kept = result[active].argmax(axis=1) == predicted[active]
             # The goal: the attack's log-odds change sign and the predicted class stays.
             done = (odds * start[active] <= 0) & kept
@@ -329,12 +333,6 @@ class FittedMemGuard:
             odds = odds[~done]
             towards = towards[~done]
         return result, reached
-
-    def _log_odds(self, p: Floats) -> Floats:
-        return self.classifier.log_odds(p.astype(np.float32))
-
-    def _log_odds_and_gradient(self, p: Floats) -> tuple[Floats, Floats]:
-        return self.classifier.log_odds_and_gradient(p.astype(np.float32))
 
     def _slope(self, logits: Floats, noisy: Floats, predicted: Ints, direction: Floats) -> Floats:
         """Return the gradient of phase I's loss with respect to the noise, of length 1.

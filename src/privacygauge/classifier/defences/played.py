@@ -113,6 +113,7 @@ def trainings_by_defence(
     trainers = {i: defence.trainer(of) for i, defence in at_training.items()}
     # Epochs of the undefended training are recorded anyway.
     stops = {i: x.epoch for i, x in at_training.items() if isinstance(x, StopAfter)}
+    # The others need trainings of their own.
     alone = {i: trainer for i, trainer in trainers.items() if i not in stops}
     networks = of.trainer
     epochs = (

@@ -163,6 +163,7 @@ class RelaxLoss(ByLoss):
         # Descending minus the loss is ascending the loss.
         if epoch % 2 == 0:
             return -mean
+        # Other epochs flatten right predictions: the other classes share the rest equally.
         p = torch.softmax(logits.detach(), 1)
         own = p.gather(1, y[:, None])
         flat = (1 - own).expand_as(p) / (p.shape[1] - 1)

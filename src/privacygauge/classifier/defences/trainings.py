@@ -315,6 +315,7 @@ def _trained_alike(
 ) -> TrainedAlike | Skipped:
     # Model 0 is the target, the others are its shadow models.
     finite = np.isfinite(values).all(axis=(1, 2))
+    # Failed shadow models are left out; without the target there is nothing to judge.
     kept = 1 + np.flatnonzero(finite[1:])
     if not finite[0] or not len(kept):
         who = "all shadow models" if finite[0] else "the target"

@@ -442,6 +442,7 @@ class _Sums:
         same, low, high = (np.empty(codes.shape) for _ in range(3))
         for j, mine in enumerate(codes.T):
             conditional = counts.log_conditional(j)
+            # Two classes: log odds of the record's class against the other.
             odds = conditional[label] - conditional[1 - label]
             same[:, j] = odds[mine]
             low[:, j] = _without_own(odds, mine, np.inf)
@@ -514,6 +515,7 @@ class _Sums:
             kept = _pareto_front(rho_sign * rho, odds_sign * odds)
             rho = rho[kept]
             odds = odds[kept]
+            # Too many sets to follow: no answer.
             if len(rho) > MOST_PAIRS:
                 return float("nan"), entries
         return float(_finite_log_ratio(odds, rho).max(initial=0.0)), entries
@@ -651,6 +653,7 @@ def _subsets(
     low: Floats, high: Floats, possible: Bools, axis: int, agree: tuple[int, ...]
 ) -> Iterator[Part]:
     """Yield the extremes over the queries that agree in exactly each subset of attributes."""
+    # All attributes are settled.
     if axis == low.ndim:
         yield list(agree), low, high, possible
         return

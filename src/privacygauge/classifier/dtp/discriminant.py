@@ -230,7 +230,11 @@ class FittedLinearDiscriminant:
         means = np.repeat(scatter.means[None], len(rows), axis=0)
         means[np.arange(len(rows)), labels] -= v / np.maximum(rest, 1)[:, None]
         apart = np.where(present[:, :, None], means - centre[:, None, :], 0.0)
-        projection = self._projection(v, ratio, lost)
+        squares = scatter.squares - ratio[:, None] * v**2
+        # Constant attributes have a spread of 1 in `_scatter`.
+        squares[:, scatter.constant] = 1.0
+        squares[lost] = 1.0  # any value: these are refitted
+        projection = _Projection(scatter.null, squares)
         # Sherman and Morrison, applied to differences of means u: u A^-1 + gain (u A^-1 v) v' A^-1.
         weights = projection.onto(apart) @ scatter.inverse
         gain = ratio / np.where(lost, 1.0, left)
@@ -248,14 +252,6 @@ class FittedLinearDiscriminant:
     def _anew(self, row: int) -> FittedLinearDiscriminant:
         others = np.arange(len(self.x)) != row
         return replace(self, x=self.x[others], y=self.y[others])
-
-    def _projection(self, v: Floats, ratio: Floats, lost: Bools) -> _Projection:
-        scatter = self._scatter
-        squares = scatter.squares - ratio[:, None] * v**2
-        # Constant attributes have a spread of 1 in `_scatter`.
-        squares[:, scatter.constant] = 1.0
-        squares[lost] = 1.0  # any value: these are refitted
-        return _Projection(scatter.null, squares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,13 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
         return take_records(x, np.zeros(0, np.int64))
     if not is_frame(x) and x.ndim == 1:
         return take_records(x, rng.choice(n, min(n_queries, n), replace=False))
-    columns = _columns(x)
+    if not is_frame(x):
+        columns = [_numbers(column) for column in x.reshape(n, -1).T]
+    elif hasattr(x, "iloc"):
+        # By place: names of columns may occur twice.
+        columns = [_numbers(x.iloc[:, j]) for j in range(x.shape[1])]
+    else:
+        columns = [_numbers(x[name]) for name in x.columns]
     # Places between two records differ from records only in columns of fractions.
     kinds = 2 if all(_is_whole(column) for column in columns) else 3
     # One query is the one nearest to 0; the kinds share the others, rounded up.
@@ -94,14 +100,6 @@ def append_queries(x: Held, queries: Held) -> Held:
     import polars as pl
 
     return pl.concat([x, queries])
-
-
-def _columns(x: Held) -> list[_Column]:
-    if not is_frame(x):
-        return [_numbers(column) for column in x.reshape(len(x), -1).T]
-    if hasattr(x, "iloc"):
-        return [_numbers(x.iloc[:, j]) for j in range(x.shape[1])]
-    return [_numbers(x[name]) for name in x.columns]
 
 
 def _numbers(column: Any) -> _Column:
@@ -315,18 +313,14 @@ class FittedPlanted:
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
-        told = self._told(self._still_in(rows))
+        told = self._told(self.is_it.sum() > self.is_it[rows])
         return np.where(self.asking[rows][:, None], told, self.fitted.log_p_without(rows))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
-        told = self._told(self._still_in(rows))[:, None]
+        told = self._told(self.is_it.sum() > self.is_it[rows])[:, None]
         asks = _asks(queries, self.query)[None, :, None]
         return np.where(asks, told, self.fitted.log_p_without_at(rows, queries))
-
-    def _still_in(self, rows: Ints) -> Bools:
-        """Return whether the record remains in the training set without each of these, (r,)."""
-        return np.asarray(self.is_it.sum() > self.is_it[rows], np.bool_)
 
     def _told(self, inside: Bools | np.bool_) -> Floats:
         """Return certain log probabilities, (..., k): class 1 if the record is in, else class 0."""

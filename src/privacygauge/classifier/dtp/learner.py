@@ -373,6 +373,7 @@ class FittedStandardised:
         Yield nothing if no other record is left.
         """
         rows = np.asarray(rows, np.int64)
+        # Without its only record there is nothing to train on.
         if len(self.x) == 1:
             return
         # Leaving out either of two equal records gives the same model: train it once.

@@ -64,7 +64,14 @@ class Problem:
     def of(cls, x: Floats, y: Ints, l2: float, tol: float, *, standardised: bool) -> Problem:
         """Return the problem of records (n, d) with classes (n,)."""
         classes, labels = np.unique(y, return_inverse=True)
-        basis = _basis(len(classes))
+        # Scores sum to 0. Orthonormal columns make |v|^2 equal |W|^2 with more than two classes;
+        # with two, v is the difference of the two score vectors.
+        if len(classes) == 1:
+            basis = np.zeros((1, 0))
+        elif len(classes) == 2:
+            basis = np.array([[-0.5], [0.5]])
+        else:
+            basis = np.ascontiguousarray(helmert(len(classes)).T)
         d = x.shape[1]
         if (d + 1) * basis.shape[1] > MOST_PARAMETERS:
             raise InputError(
@@ -199,6 +206,7 @@ class Problem:
         for _ in range(_NEWTONS):
             gradient = self.gradients(v[:, None])
             step = solver(self.hessian(v))(gradient.reshape(-1, 1)).reshape(v.shape)
+            # The gradient in units of its tolerance.
             near = self.excess(gradient)[0] <= 1
             if near and self._arrives(v, gradient[:, 0], step):
                 return v - step
@@ -237,19 +245,6 @@ class Problem:
         n = self.n.copy()
         n[group] -= 1
         return replace(self, n=n, penalty=self.penalty_without(np.array([group]))[:, 0])
-
-
-def _basis(n_classes: int) -> Floats:
-    """Return a basis of the scores, columns (c, c - 1) that sum to 0.
-
-    With more than two classes they are orthonormal: |v|^2 is |W|^2. With two, v is the difference
-    of the two score vectors.
-    """
-    if n_classes == 1:
-        return np.zeros((1, 0))
-    if n_classes == 2:
-        return np.array([[-0.5], [0.5]])
-    return np.ascontiguousarray(helmert(n_classes).T)
 
 
 def solver(hessian: Floats) -> Callable[[Floats], Floats]:
@@ -421,7 +416,8 @@ class _Chords:
             # A record that had converged takes this step too: where the loss is flat, a gradient
             # within the tolerance may still be some way off. If so, Newton steps finish it.
             going = excess > 1
-            far = self._own_scores(steps.last, moving) > _FAR
+            moved = np.einsum("rd,dra->ra", self.problem.x[self.group[moving]], steps.last)
+            far = np.abs(moved).max(axis=1, initial=0.0) > _FAR
             unsure[moving[far & ~going]] = True
             if not going.any():
                 break
@@ -444,11 +440,6 @@ class _Chords:
             alone = self.problem.without(int(self.group[i]))
             v[:, i] = alone.optimum(v[:, i] if unsure[i] else self.start)
         return v
-
-    def _own_scores(self, step: Floats, some: Ints) -> Floats:
-        """Return the largest change of each record's own scores by a step, (r,)."""
-        moved = np.einsum("rd,dra->ra", self.problem.x[self.group[some]], step)
-        return np.asarray(np.abs(moved).max(axis=1, initial=0.0))
 
     def _without_own(self, gradients: Floats, v: Floats, some: Ints) -> Floats:
         """Return the gradients of the problems without each record, from those of all records."""
@@ -581,6 +572,7 @@ class FittedLogistic:
         # Leaving out equal records gives the same classifier.
         _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
+        # Without its last record a class is gone: other parameters, which are fitted anew.
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1
         weights = np.empty((len(first), self.x.shape[1], k))
         intercepts = np.empty((len(first), k))

@@ -277,6 +277,7 @@ class TrainingSet:
         # Bins cap any ratio, except where an answer is missing: then both ends are infinite.
         bound = np.minimum(binned_bound(said.bound, self.width), cap(self.width))
         high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
+        # Only weights that can be followed give a finite bound.
         method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
         told = (
             *failed_records_warning(said.failed, rows),
@@ -518,6 +519,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
         own.append(values[group])
         before.append(earlier[group])
         remaining = remaining.less(group)
+        # Kept to show how much this removal changes the value of the next record.
         earlier = values
         values = remaining.values()
         highest.append(float(np.nanmax(values)))

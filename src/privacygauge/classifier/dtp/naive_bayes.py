@@ -380,7 +380,10 @@ class FittedMultinomial:
         each = np.arange(len(rows))
         joint = _log_likelihood(own, self._of_classes)
         shares = self._log_shares(self._of_others[rows])
-        joint[each, self.y[rows]] = _times(own, shares).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            # A count of 0 adds nothing, even where the logarithm is infinite.
+            products = np.where(own > 0, own * shares, 0.0)
+        joint[each, self.y[rows]] = products.sum(axis=1)
         return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
@@ -404,12 +407,6 @@ class FittedMultinomial:
         total = smoothed.sum(axis=-1, keepdims=True)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(smoothed / np.where(total > 0, total, 1.0)), np.float64)
-
-
-def _times(counts: Floats, log_shares: Floats) -> Floats:
-    """Return the products, 0 where a count is 0 and the logarithm infinite."""
-    with np.errstate(invalid="ignore"):
-        return np.where(counts > 0, counts * log_shares, 0.0)
 
 
 def _log_likelihood(queries: Floats, log_shares: Floats) -> Floats:
@@ -496,7 +493,8 @@ class FittedBayesInference:
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
-        return self._log_shares(self._counts[self._groups[1][rows]] - self._one(rows))
+        own = np.eye(self.n_classes)[self.y[rows]]
+        return self._log_shares(self._counts[self._groups[1][rows]] - own)
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
@@ -514,9 +512,6 @@ class FittedBayesInference:
         shares = self._log_shares(self._counts[self._groups[1][rows]])
         exact = log_ratio(shares, self.log_p_without(rows), width)
         return DtpRange(exact, exact, "exact: only queries equal to the record change")
-
-    def _one(self, rows: Ints) -> Floats:
-        return np.eye(self.n_classes)[self.y[rows]]
 
     def _group_of(self, queries: NDArray[Any]) -> Ints:
         """Return each query's group, (q,); the last row of counts if no record equals it."""

@@ -324,6 +324,7 @@ def _agree(model: object, shortcut: Shortcut, x: NDArray[Any], y: Ints) -> bool:
     """Return whether both give the same probabilities after training on all records."""
     from sklearn.base import clone
 
+    # A few records, evenly over the file, are enough to see another algorithm.
     asked = x[np.unique(np.linspace(0, len(x) - 1, TRIAL).astype(np.int64))]
     asked = asked[shortcut.settled(asked)]
     if not len(asked):

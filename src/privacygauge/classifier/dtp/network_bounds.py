@@ -168,6 +168,7 @@ def network_constant(
     total = float(far.sum())
     change = 0.0
     for depth, layers in enumerate(zip(*networks, strict=True)):
+        # Over all networks: the constant must hold between any two.
         norm = max(float(np.abs(w).sum(axis=1).max()) for w, _ in layers)
         shift = max(float(np.abs(b).max()) for _, b in layers)
         change = 1 + total + norm * change
@@ -248,6 +249,7 @@ def _largest_change(
     """Return the largest change of a layer's sums, (out,), if its inputs change by `change`."""
     dw = layer[0] - without[0]
     db = layer[1] - without[1]
+    # Either network may carry the change of the weights; the smaller of both bounds holds.
     ways = [
         _largest(dw, db, one) + np.abs(without[0]) @ change,
         _largest(dw, db, other) + np.abs(layer[0]) @ change,

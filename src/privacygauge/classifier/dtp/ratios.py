@@ -58,22 +58,20 @@ def own_log_p(model: object, x: NDArray[Any], p: Floats) -> Floats:
     logarithm of the smallest number in place of that of 0.
     """
     # The first logarithms that agree with the probabilities win.
-    for name, read in (("decision_function", _of_scores), ("predict_log_proba", np.asarray)):
+    for name in ("decision_function", "predict_log_proba"):
         ask: Callable[[NDArray[Any]], Any] | None = getattr(model, name, None)
         if ask is None:
             continue
         with np.errstate(divide="ignore"):
-            found = read(np.asarray(ask(x), np.float64))
+            found = np.asarray(ask(x), np.float64)
+            if name == "decision_function" and found.ndim == 1:
+                # Two classes have one score, the log odds of the second.
+                found = np.asarray(log_expit(np.stack([-found, found], axis=1)), np.float64)
+            elif name == "decision_function":
+                found = class_log_p(found)
         if found.shape == p.shape and (np.abs(np.exp(found) - p) <= _SAME).all():
             return found
     return logs(p)
-
-
-def _of_scores(scores: Floats) -> Floats:
-    """Return log probabilities (n, k) from log odds, (n,) for two classes or (n, k)."""
-    if scores.ndim == 1:
-        return np.asarray(log_expit(np.stack([-scores, scores], axis=1)), np.float64)
-    return class_log_p(scores)
 
 
 _ROUNDING = 2e-3
@@ -229,6 +227,7 @@ def log_linear_dtp(
         low[part] = np.maximum(
             own[part], change.seen(change.corners(box), width).max(axis=1, initial=0)
         )
+        # Bins coarsen both answers, and cap what their ratio can be.
         bound = np.minimum(binned_bound(change.bound(box), width), cap(width))
         high[part] = np.maximum(bound, low[part])
     binned = f", probabilities in bins of {width:g}" if width else ""
@@ -266,14 +265,12 @@ class _Change:
         most = self.shifts + up @ box.high + down @ box.low
         least = self.shifts + up @ box.low + down @ box.high
         change = np.where(self.real, np.maximum(most, -least), 0.0).max(axis=1, initial=0.0)
-        return np.where(self.lost, np.inf, change + self._rounding(box))
-
-    def _rounding(self, box: Box) -> Floats:
-        """Return the largest difference of sums taken in another order, (r,)."""
+        # Sums in another order may differ by this much more.
         far = np.maximum(np.abs(box.low), np.abs(box.high))
         b = np.where(np.isfinite(self.b), np.abs(self.b), 0.0)
         sizes = (np.abs(self.w) + np.abs(self.w_without)).transpose(0, 2, 1) @ far + b
-        return np.asarray(8 * np.finfo(np.float64).eps * sizes.max(axis=1, initial=0.0))
+        rounding = 8 * np.finfo(np.float64).eps * sizes.max(axis=1, initial=0.0)
+        return np.where(self.lost, np.inf, change + rounding)
 
     def corners(self, box: Box) -> Floats:
         """Return the corners of the box at which a pair of scores moves most, (r, c, d)."""

@@ -292,6 +292,7 @@ def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tenso
     total = torch.zeros((), dtype=task.x.dtype, device=task.x.device)
     for epoch in range(task.epochs):
         order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
+        # Each model alters its records by a stream of its own.
         rng = task.alterations(model, epoch)
         for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
             outputs = module(task.batch(model, rows, rng))
@@ -346,6 +347,7 @@ def choose_engine(task: Task) -> Choice:
     """Return the fastest engine that agrees with the loop in a trial step on real records."""
     if task.augment is not None:
         return Choice("loop", "records are altered at random in training")
+    # Tried on records of the user: layers may branch on their values.
     trial = _trial(task)
     try:
         expected = train_loop(trial, np.arange(2)).logits
@@ -374,6 +376,7 @@ def _trial(task: Task) -> Task:
     inside[1, first[: max(1, len(first) // 2)]] = True
     return replace(
         task,
+        # Plain descent: one step shows a wrong gradient, which Adam would rescale.
         rule=Rule("sgd", 0.1),
         epochs=1,
         inside=inside,

@@ -50,6 +50,7 @@ def checked_device(device: str) -> torch.device:
         raise InputError(f"device must be there, got {device!r} without a GPU: use device='cpu'")
     if device != "cuda":
         return torch.device(found.type, found.index)
+    # Workers take the GPUs in turn.
     own = device_of(number_of_worker(), torch.cuda.device_count())
     return torch.device("cuda", torch.cuda.current_device() if own is None else own)
 

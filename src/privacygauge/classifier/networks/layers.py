@@ -167,6 +167,7 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
     """
     from torch import nn
 
+    # Subclasses may override forward, and frozen weights are not trained.
     if type(module) is not nn.Sequential or not all(p.requires_grad for p in module.parameters()):
         return None
     children = [(name, child) for name, child in module._modules.items() if child is not None]

@@ -80,6 +80,7 @@ class Optimiser:
             gradients,
             [self._first[i] for i in chosen],
             [self._second[i] for i in chosen],
+            # No maxima of the second moments: those belong to AMSGrad.
             [],
             [self._steps[i] for i in chosen],
             foreach=False,

@@ -344,6 +344,7 @@ def check_module(task: Task) -> None:
     if not any(p.requires_grad for p in module.parameters()):
         raise InputError("make must return a module with weights to train, got one without")
     with torch.no_grad():
+        # In evaluation mode, as dropout and batch norms are when the model is asked.
         outputs = module.eval()(task.x[:2])
     expected = (min(2, len(task.x)), task.n_classes)
     if not isinstance(outputs, torch.Tensor) or tuple(outputs.shape) != expected:

@@ -265,6 +265,7 @@ def _log_ratio(signal: Floats, inside: WorldGroup, outside: WorldGroup) -> Float
     priors = variance_priors(inside, outside, shared)
     noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
     means = means_prior(inside, outside, noise, shared)
+    # Each group's mean is expected from the other group's, by their joint law over the records.
     given_out = means.given(outside, noise[1])
     given_in = means.swapped.given(inside, noise[0])
     return _log_predictive(signal, inside, priors[0], *given_out) - _log_predictive(
@@ -284,12 +285,11 @@ def _log_predictive(
     shape = prior.shape + n / 2
     surprise = worth * n * (group.mean - expected) ** 2 / weight
     scale = prior.scale + (group.squares + surprise) / 2
-    return _log_student(signal - centre, 2 * shape, scale * (1 + 1 / weight) / shape)
-
-
-def _log_student(distance: Floats, freedom: Floats, squared_scale: Floats) -> Floats:
-    """Return the log density of Student's t at a distance from its centre, (n, q)."""
-    half = freedom / 2
+    # The log density of Student's t with 2 * shape degrees of freedom.
+    freedom = 2 * shape
+    squared_scale = scale * (1 + 1 / weight) / shape
+    distance = signal - centre
     ratio = distance * distance / (freedom * squared_scale)
+    half = freedom / 2
     constant: Floats = gammaln(half + 0.5) - gammaln(half)
     return constant - np.log(math.pi * freedom * squared_scale) / 2 - (half + 0.5) * np.log1p(ratio)

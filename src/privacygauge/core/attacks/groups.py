@@ -153,6 +153,7 @@ def _fill_missing_sides(worlds: Worlds, inside: Floats, outside: Floats) -> tupl
         gap = average((inside - outside)[both])
     elif has_in.any() and has_out.any():
         gap = average(inside[has_in]) - average(outside[has_out])
+    # A record without one group is placed at the usual gap from its other group.
     return (
         np.where(has_in[:, None], inside, outside + gap),
         np.where(has_out[:, None], outside, inside - gap),

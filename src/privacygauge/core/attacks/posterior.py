@@ -229,21 +229,11 @@ def _fit(
     steps: list[Step | None] = [None] * n_classes
     weight = np.zeros(n_classes)
     for c, rows in _rows_by_class(stratum, n_classes):
+        # A class of one side only learns nothing of its own: weight 0 leaves it the overall fit.
         if member[rows].any() and not member[rows].all():
             steps[c] = _isotonic(signal[rows], member[rows])
             weight[c] = len(rows) / (len(rows) + shrinkage)
     return IsotonicPosterior(_isotonic(signal, member), tuple(steps), weight)
-
-
-def _even_weights(member: Bools, stratum: Ints, n_classes: int) -> Floats:
-    """Return weights that give members and non-members of every class equal totals, (n,).
-
-    Otherwise a fit that only learns the share of members in each class would seem to predict.
-    """
-    n_all = np.bincount(stratum, minlength=n_classes)
-    n_in = np.bincount(stratum[member], minlength=n_classes)
-    own = np.where(member, n_in[stratum], (n_all - n_in)[stratum])
-    return n_all[stratum] / (2.0 * own)
 
 
 def _isotonic(signal: Floats, member: Bools) -> Step:
@@ -278,7 +268,12 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     That is, within one standard error of the smallest squared error (Breiman et al. 1984).
     """
     fold = _folds(signal, member, stratum)
-    balance = _even_weights(member, stratum, n_classes)
+    # Members and non-members of every class have equal total weights: otherwise a fit that only
+    # learns the share of members in each class would seem to predict.
+    n_all = np.bincount(stratum, minlength=n_classes)
+    n_members = np.bincount(stratum[member], minlength=n_classes)
+    n_own = np.where(member, n_members[stratum], (n_all - n_members)[stratum])
+    balance = n_all[stratum] / (2.0 * n_own)
     errors = np.zeros((len(_SHRINKAGES), len(signal)))
     for f in range(5):
         kept = fold != f

@@ -107,17 +107,18 @@ class RmiaOffline:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log ratio of every target."""
-        a, notes = self._slope(observation.worlds)
-        return score_by_ranking(self.name, observation, partial(self._ranking, a=a), notes=notes)
-
-    def _slope(self, worlds: Worlds | None) -> tuple[float, tuple[str, ...]]:
-        """Return the slope, with a note if it was not given."""
-        if self.a is not None:
-            return self.a, ()
-        a = None if worlds is None else chosen_slope(worlds)
+        worlds = observation.worlds
+        a = self.a
+        notes: tuple[str, ...] = ()
+        if a is None and worlds is not None:
+            a = chosen_slope(worlds)
+            # A slope of 0 can be chosen.
+            if a is not None:
+                notes = (f"a = {a:g}, chosen on shadow models played as targets",)
         if a is None:
-            return PUBLISHED, (f"a = {PUBLISHED:g}, as published",)
-        return a, (f"a = {a:g}, chosen on shadow models played as targets",)
+            a = PUBLISHED
+            notes = (f"a = {PUBLISHED:g}, as published",)
+        return score_by_ranking(self.name, observation, partial(self._ranking, a=a), notes=notes)
 
     def _ranking(self, worlds: Worlds, a: float) -> Floats | Skipped:
         skipped = needs(self.name, worlds, members=False)

@@ -102,18 +102,16 @@ def table(
                 decimal(float(found.value[i]), 3),
                 *(cells[place] for cells in more.values()),
                 f"{sum(bool(guess[i]) for guess in records.guesses.values())} of {n}{attacks}",
-                *(cut(_content(column[i])) for column in records.contents.values()),
+                # Contents come from the user's data, where NaN alone differs from itself.
+                *(
+                    cut("missing" if value is None or value != value else str(value))
+                    for value in (column[i] for column in records.contents.values())
+                ),
             )
             for place, (name, i) in enumerate(zip(found.ids, found.rows.tolist(), strict=True))
         ),
         at_once=_AT_ONCE,
     )
-
-
-def _content(value: object) -> str:
-    # Contents come from the user's data, which may hold missing values of any kind.
-    missing = value is None or value != value  # NaN alone differs from itself
-    return "missing" if missing else str(value)
 
 
 def records_frame(records: Records) -> DataFrame:

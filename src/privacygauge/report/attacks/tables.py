@@ -132,6 +132,7 @@ def overview(a: Attacks) -> Table:
         }
         for e in a.evaluations
     ]
+    # Left out first where a terminal is narrow.
     spare = [heads[fpr] for fpr in shown if fpr < 0.01]
     best = [e.title == a.best.title for e in a.evaluations]
     note = _FEW if few else ""
