@@ -40,9 +40,9 @@ _PUBLIC = (
     "in the end. Without it all."
 )
 _GUARD = (
-    "ladder:1.3se, ladder:0.01, ladder:5%, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
-    "thresholdout:0.04; of a new database a Ladder with a step of the size of chance. It "
-    "cannot be changed later."
+    "ladder:1.3se, ladder:0.01, ladder:5%, ladder, calibrated, exact, round:2, noise:0.005, "
+    "laplace:0.005 or thresholdout:0.04; of a new database a Ladder with a step of the size of "
+    "chance. It cannot be changed later."
 )
 _SCOPE = (
     "Whose submissions the guard remembers together: those of an account (of a new "
