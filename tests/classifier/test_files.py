@@ -2,6 +2,7 @@ import contextlib
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -47,6 +48,39 @@ def test_every_format_holds_the_same(tmp_path, kind, suffix):
     assert np.array_equal(found.labels, LABELS)
     assert np.array_equal(found.member, MEMBER)
     assert np.array_equal(found.columns["ward"], LABELS % 2)
+
+
+SPELLED = {
+    "capitals": lambda name: name.upper(),
+    "spaces": lambda name: f" {name} ",
+    "tidymodels": lambda name: name.replace("p_", ".pred_").replace("label", "truth"),
+    "probability of": lambda name: re.sub(r"p_(\d)", r"Probability (\1)", name),
+    "of class": lambda name: name.replace("p_", "proba_class_").replace("member", "in_training"),
+}
+
+
+@pytest.mark.parametrize("spelled", SPELLED.values(), ids=SPELLED)
+def test_names_of_columns_may_be_spelled_otherwise(tmp_path, spelled):
+    path = tmp_path / "given.csv"
+    frame = table().assign(Ward=LABELS % 2).rename(columns=spelled)
+    frame.to_csv(path, index=False)
+    usual, found = predictions(probs=PROBS, labels=LABELS, member=MEMBER), load_predictions(path)
+    assert np.allclose(found.values, usual.values)
+    assert np.array_equal(found.labels, LABELS)
+    assert np.array_equal(found.member, MEMBER)
+    assert found.ids[0] == "r0"
+    assert [name.strip().lower() for name in found.columns] == ["ward"]
+    # Names that the user gives are the file's.
+    unit = spelled("Ward").strip() if "Ward" not in frame else "Ward"
+    assert np.array_equal(as_predictions(path, unit=unit).units, LABELS % 2)
+
+
+def test_a_name_that_another_column_has_is_not_read_for_it():
+    frame = table().assign(LABEL="x", P_0=0.5)
+    found = as_predictions(frame)
+    assert np.array_equal(found.labels, LABELS)
+    assert np.allclose(found.values, PROBS)
+    assert set(found.columns) == {"LABEL", "P_0"}
 
 
 WRITTEN = {

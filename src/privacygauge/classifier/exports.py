@@ -38,8 +38,8 @@ _STEMS: Mapping[Kind, tuple[str, ...]] = {
     "logits": ("logits", "z", "logit"),
     "probs": ("probs", "p", "prob", "proba", "probability", "probabilities"),
 }
-_LABEL = ("label", "labels", "y_true", "true_label", "y", "class", "target")
-_MEMBER = ("member", "is_member", "membership", "split")
+_LABEL = ("label", "labels", "y_true", "true_label", "truth", "y", "class", "target")
+_MEMBER = ("member", "is_member", "membership", "in_training", "in_train", "is_train", "split")
 _ID = ("id", "ids")
 _UNIT = ("unit",)
 
@@ -72,6 +72,37 @@ _SURE = 3.0
 
 _LEAST_P = 1e-3
 """Floor of probabilities when orders are compared, so that no row decides alone."""
+
+
+_OF_CLASS = re.compile(
+    r"(?:\.pred_|(?P<stem>p|prob|proba|probability|z|logits?)(?:_class)?_)(?P<name>.+)"
+    r"|(?P<before>p|prob|proba|probability|z|logits?) ?\((?P<within>.+)\)",
+    re.IGNORECASE,
+)
+"""Matches a column of a class's scores as programs write it: ``.pred_a``, ``Probability (a)``,
+``proba_class_0``, ``P_a``."""
+
+
+def usual_names(given: Sequence[str]) -> list[str]:
+    """Return the names of columns as `fields_of` knows them, from other spellings.
+
+    Spaces around a name are left out. Names with a meaning may have capitals, and a class's scores
+    may be called as other programs call them. A name that another column has already stays.
+    """
+    found = []
+    for name in given:
+        usual = name.strip()
+        matched = _OF_CLASS.fullmatch(usual)
+        if usual.lower() in (*_LABEL, *_MEMBER, *_ID, *_UNIT):
+            usual = usual.lower()
+        elif matched is not None and matched["name"] != "class":  # .pred_class is a prediction
+            stem = matched["stem"] or matched["before"] or "prob"
+            usual = f"{stem.lower()}_{matched['name'] or matched['within']}"
+        found.append(usual)
+    return [
+        name if found.count(usual) > 1 or (usual != name and usual in given) else usual
+        for name, usual in zip(given, found, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from privacygauge.classifier.exports import (
     encode_classes,
     fields_of,
     truth_of,
+    usual_names,
 )
 from privacygauge.classifier.predictions import Pool, Predictions, pool_of, predictions
 from privacygauge.core import checks
@@ -40,6 +41,10 @@ PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
 
 _SUFFIXES = (".npz", ".parquet", ".csv", ".jsonl")
 """Suffixes of the files that predictions can be written to."""
+
+
+_NAMING = (*NAMING, *(spelled(name) for name in NAMING for spelled in (str.upper, str.capitalize)))
+"""Names of columns that are read as texts, as they are usually spelled."""
 
 
 def as_predictions(
@@ -66,8 +71,8 @@ def as_predictions(
     columns : sequence of str
         As in `load_predictions`.
     """
+    people = (unit,) if isinstance(unit, str) else ()
     if isinstance(given, str | Path):
-        people = (unit,) if isinstance(unit, str) else ()
         found = load_predictions(given, classes=classes, names=people, columns=columns)
     elif isinstance(given, Predictions):
         found = given
@@ -80,7 +85,7 @@ def as_predictions(
                 f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
                 f"{type(given).__name__}"
             )
-        found = predictions(name=name, **_fields(frame, name, classes))
+        found = predictions(name=name, **_fields(frame, name, classes, (*people, *columns)))
     return found if unit is None else found.by_unit(unit)
 
 
@@ -145,25 +150,33 @@ def load_predictions(
     wanted = {*NAMING, *names, *columns}
     notes = [name for name in long if name not in wanted]
     content = read_content(
-        path, "prediction", names=(*NAMING, *names), without=notes, missing=missing
+        path, "prediction", names=(*_NAMING, *names), without=notes, missing=missing
     )
     if not isinstance(content, Mapping):
         if not is_table:
             notes = [name for name in long_columns(content) if name not in wanted]
         content = content.drop(columns=notes)
-    found = predictions(name=str(path), **_fields(content, str(path), classes))
+    found = predictions(name=str(path), **_fields(content, str(path), classes, (*names, *columns)))
     left_out = (f"{path}: column {name} holds long texts, and was left out" for name in notes)
     return replace(found, notes=(*found.notes, *left_out))
 
 
 def _fields(
-    content: Mapping[str, ArrayLike] | pd.DataFrame, name: str, classes: Sequence[str]
+    content: Mapping[str, ArrayLike] | pd.DataFrame,
+    name: str,
+    classes: Sequence[str],
+    asked: Sequence[str] = (),
 ) -> dict[str, Any]:
     table = not isinstance(content, Mapping)
     keys = [str(key) for key in content]
     if twice := [key for i, key in enumerate(keys) if key in keys[:i]]:
         raise InputError(f"{name}: column {twice[0]!r} occurs twice: name each column differently")
-    arrays = {str(key): _array(values) for key, values in content.items()}
+    spelled = usual_names(keys) if table else keys
+    # Columns that the user named keep their names.
+    arrays = {
+        key if key in asked else usual: _array(values)
+        for usual, key, (_, values) in zip(spelled, keys, content.items(), strict=True)
+    }
     return fields_of(arrays, name, table=table, classes=classes)
 
 
