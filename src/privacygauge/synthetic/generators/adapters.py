@@ -88,8 +88,10 @@ _ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0
 class FitSample:
     """Generator with fit(frame) and sample(n); every table gets a new object.
 
-    Also accepted instead of ``sample(n)``: ``sample(num_rows=n)`` as in SDV 2, and
-    ``generate(count=n)`` as in synthcity. The result is a frame, or has ``dataframe()``.
+    Also accepted instead of ``sample(n)``: ``sample(num_rows=n)`` as in SDV, and
+    ``generate(count=n)`` as in synthcity. The result is a frame, or has ``dataframe()``. Where
+    ``sample`` takes the name of a table, as in SDV 2, ``fit`` gets and ``sample`` returns a dict of
+    frames by name.
 
     Raises
     ------
@@ -268,7 +270,8 @@ def _metadata(given: GeneratorInput) -> Any:
     if not given.key:
         return made.load_from_dict({"tables": known})
     for table in known.values():
-        table["columns"][given.key] = {"sdtype": "id"}
+        # The key is the first column of the frames; SDV warns of another order.
+        table["columns"] = {given.key: {"sdtype": "id"}, **table["columns"]}
     # The first table is the parent: the others refer to its key.
     parent, *children = known
     known[parent]["primary_key"] = given.key
@@ -289,7 +292,8 @@ def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
     is_ctgan = any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
     asks = CATEGORIES in parameters_of(made.fit) or is_ctgan
     named = {CATEGORIES: given.categories} if asks else {}
-    fitted = made.fit(given.data, **named, **seed_by_name(made.fit, seed))
+    data = {_main_table(given): given.data} if _keeps_tables(made, given) else given.data
+    fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
     # Some libraries return the fitted object, others None.
     return made if _sampler(fitted) is None else fitted
 
@@ -301,9 +305,21 @@ def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:
     count = next((name for name in COUNTS if name in known), None)
     by_name: dict[str, Any] = seed_by_name(sampler, seed)
     if MAIN in known:
-        by_name[MAIN] = next(iter(given.schemas))
+        by_name[MAIN] = _main_table(given)
     made = sampler(n, **by_name) if count is None else sampler(**{count: n}, **by_name)
+    if _keeps_tables(fitted, given) and isinstance(made, dict):
+        return made.get(_main_table(given))
     return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
+
+
+def _main_table(given: GeneratorInput) -> str:
+    return next(iter(given.schemas))
+
+
+def _keeps_tables(made: object, given: GeneratorInput) -> bool:
+    """Return whether an object takes a single frame as a dict by name, as in SDV 2."""
+    sampler = _sampler(made)
+    return not given.key and sampler is not None and MAIN in parameters_of(sampler)
 
 
 def _sampler(made: object) -> Callable[..., Any] | None:
