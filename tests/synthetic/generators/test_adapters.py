@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import types
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -498,6 +499,21 @@ def test_code_is_the_same_in_every_process():
         for seed in "12"
     )
     assert one == two
+
+
+class NamesItself(Rows):
+    """As SDV's synthesizers, which carry an id of their own."""
+
+    def __init__(self, share=1.0):
+        self.share = share
+        self.id = uuid.uuid4().hex
+
+
+def test_objects_with_an_id_of_their_own_are_the_same_code():
+    makes = [NamesItself, NamesItself, functools.partial(NamesItself, share=0.5)]
+    one, again, other = (code_of(FitSample(make)).digests for make in makes)
+    assert one == again
+    assert one != other
 
 
 class NamesCategories(Rows):
