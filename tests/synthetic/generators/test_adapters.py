@@ -501,6 +501,22 @@ def test_code_is_the_same_in_every_process():
     assert one == two
 
 
+class KnowsNoDates(Rows):
+    def fit(self, frame, discrete_columns=()):
+        assert [kind.kind for kind in frame.dtypes] == ["i", "f"]
+        super().fit(frame)
+
+
+def test_packages_that_know_no_dates_learn_from_days(monkeypatch):
+    days = Column("day", "integer", 0, 20_000, date=True)
+    some = Table(Schema((days, Column("x", "continuous", 0.0, 2.0))), np.ones((20, 2)))
+    with pytest.raises(InputError, match="AssertionError"):
+        FitSample(KnowsNoDates).generate(some, N, np.random.default_rng(0))
+    monkeypatch.setattr(KnowsNoDates, "__module__", "ctgan.synthesizers")
+    found = FitSample(functools.partial(KnowsNoDates)).generate(some, N, np.random.default_rng(0))
+    assert (found.values == 1.0).all()
+
+
 class NamesItself(Rows):
     """As SDV's synthesizers, which carry an id of their own."""
 

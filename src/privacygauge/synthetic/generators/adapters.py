@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from privacygauge.datasets.parsing import days_of
 from privacygauge.errors import InputError
 from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.synthetic.generators.foreign import (
@@ -55,6 +56,8 @@ COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
 """Arguments of `sample` and `generate` that take the number of records."""
 MAIN = "main_table_name"
 """Argument of `sample` that takes the name of the main table, as in SDV."""
+WITHOUT_DATES = {"ctgan", "copulas"}
+"""Packages whose models learn from numbers and categories alone: dates are given as days."""
 TABLES = "tables"
 """First argument of functions and of `fit` that take a dict of frames instead of a frame."""
 
@@ -295,14 +298,25 @@ def _metadata(given: GeneratorInput) -> Any:
 
 
 def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
+    packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
     # The package ctgan hides the arguments of its fit from inspect.signature.
-    is_ctgan = any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
-    asks = CATEGORIES in parameters_of(made.fit) or is_ctgan
+    asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
     named = {CATEGORIES: given.categories} if asks else {}
     data = {_main_table(given): given.data} if _keeps_tables(made, given) else given.data
+    if packages & WITHOUT_DATES:
+        data = _dates_as_days(given)
     fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
     # Some libraries return the fitted object, others None.
     return made if _sampler(fitted) is None else fitted
+
+
+def _dates_as_days(given: GeneratorInput) -> Any:
+    frame: Any = given.data
+    dates = [column for column in given.schemas[_main_table(given)].columns if column.date]
+    days = {column.name: days_of(frame[column.name]) for column in dates}
+    # Whole numbers as such: these packages then make whole ones.
+    whole = {c.name: int for c in dates if c.kind == "integer" and frame[c.name].notna().all()}
+    return frame.assign(**days).astype(whole)
 
 
 def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:
