@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -85,6 +86,89 @@ def as_written(sources: Sequence[Table], other: Table, name: str) -> tuple[Table
         columns.append(new)
         values.append(numbers)
     return Table(Schema(tuple(columns)), np.column_stack(values)), tuple(said)
+
+
+def in_the_same_words(
+    frames: Mapping[str, pd.DataFrame], kept: Collection[str] = ()
+) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
+    """Write answers and decimal commas as in the real frame; return notes on the changes.
+
+    Where a column of the real table holds yes and no, in one language or as true and false or 1 and
+    0, and another table's holds them in other words, they are translated; where the real table
+    holds numbers and another one numbers with decimal commas alone (1,5), they are read as such.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        Frames by name: real, synthetic and optionally holdout.
+    kept : collection of str
+        Columns to leave as they are.
+    """
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    found = dict(frames)
+    said = []
+    real = frames["real"]
+    for name in real.columns.difference(kept, sort=False):
+        there = real[name].dropna().unique().tolist()
+        is_number = is_numeric_dtype(real[name].dtype) and not is_bool_dtype(real[name].dtype)
+        for other in [one for one in frames if one != "real"]:
+            if name not in found[other]:
+                continue
+            texts = found[other][name].dropna().unique().tolist()
+            answers = _answers_read(there, texts)
+            if answers is not None:
+                first = str(texts[0])
+                what = f"{first!r} is read as {str(answers[first])!r}"
+                read = {text: answers[str(text)] for text in texts}
+            elif is_number and _have_decimal_commas(texts):
+                what = f"{str(texts[0])!r} is read with a decimal comma"
+                read = {text: float(str(text).replace(",", ".")) for text in texts}
+            else:
+                continue
+            column = found[other][name]
+            missing = column.isna()
+            written = column.map(read).astype(real[name].dtype if not missing.any() else object)
+            found[other] = found[other].assign(**{name: written.where(~missing)})
+            said.append(f"{other}: in column {name!r} {what}")
+    return found, tuple(said)
+
+
+_ANSWERS = (
+    ("1", "0"),
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("ja", "nein"),
+    ("j", "n"),
+    ("oui", "non"),
+    ("s\xed", "no"),
+    ("si", "no"),
+)
+"""Words for yes and no, in lower case."""
+
+
+def _answers_read(there: Collection[Any], texts: Collection[Any]) -> dict[str, Any] | None:
+    """Return the real table's value of each answer; None if these are no answers in other words."""
+    own = {_text(value).casefold(): value for value in there}
+    words = {str(text): _text(text).casefold() for text in texts}
+    if len(own) != 2 or len(own) != len(there) or not words or set(words.values()) <= own.keys():
+        return None
+    of_real = next((pair for pair in _ANSWERS if set(pair) == own.keys()), None)
+    # Both words must be there: one alone, such as n, is in several pairs.
+    of_other = next((pair for pair in _ANSWERS if set(pair) == set(words.values())), None)
+    if of_real is None or of_other is None:
+        return None
+    translated = dict(zip(of_other, (own[word] for word in of_real), strict=True))
+    return {text: translated[word] for text, word in words.items()}
+
+
+def _have_decimal_commas(texts: Collection[Any]) -> bool:
+    """Return whether texts are numbers with commas that cannot all separate thousands."""
+    commas = re.compile(r"[-+]?\d+(?:,(\d+))?")
+    matches = [commas.fullmatch(text.strip()) if isinstance(text, str) else None for text in texts]
+    # 1,006 is a thousand and six, as it is elsewhere.
+    return None not in matches and any(one and one[1] and len(one[1]) != 3 for one in matches)
 
 
 def coarsened_alike(
@@ -488,7 +572,8 @@ def _numbers(
 
 def _plain(text: str) -> str:
     """Return the form of a category by which spellings are compared."""
-    plain = " ".join(text.split()).casefold()
+    # Accents are written in one character or in two.
+    plain = unicodedata.normalize("NFC", " ".join(text.split())).casefold()
     # Booleans of one table are often 0 and 1 in another.
     plain = {"true": "1", "false": "0"}.get(plain, plain)
     try:
