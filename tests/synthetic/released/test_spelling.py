@@ -51,6 +51,8 @@ SPELT = {
     "a mark for missing": lambda x: x.assign(town=x["town"].fillna("?")),
     "a number for missing": lambda x: x.assign(rent=x["rent"].fillna(-1)),
     "fewer decimals": lambda x: x.assign(pay=x["pay"].round(2)),
+    "hundreds": lambda x: x.assign(pay=x["pay"].round(-2)),
+    "tens": lambda x: x.assign(rent=x["rent"].round(-1), post=x["post"].round(-1)),
     "no decimals": lambda x: x.assign(pay=x["pay"].round()),
     "true and false": lambda x: x.assign(works=x["works"].astype(int)),
     "yes and no": lambda x: x.assign(works=np.where(x["works"], "yes", "no")),
@@ -116,6 +118,15 @@ def test_answers_and_commas_are_read_where_their_meaning_is_plain(real, made, re
     assert found["synthetic"]["x"].tolist() == (made if read is None else read)
     assert bool(said) == (read is not None)
     assert in_the_same_words(frames, ["x"]) == (frames, ())
+
+
+def test_few_round_numbers_are_no_rounding():
+    """A generator that makes zeros alone, or a few round numbers, leaves the others as they are."""
+    rng = np.random.default_rng(0)
+    real = people(rng)
+    made = real.assign(pay=rng.choice([0.0, 1000.0, 2000.0], len(real)))
+    found = read_together(real, made, None)
+    assert not any("rounded to" in note for note in found.read)
 
 
 def test_the_holdout_is_read_alike():

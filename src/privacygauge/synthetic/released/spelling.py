@@ -29,6 +29,10 @@ FEW_PEOPLE = 10
 """Fewest people at which two groups must have values in common in nearly every column."""
 DECIMALS = 9
 """Most decimals to which numbers are rounded."""
+TENS = 4
+"""Most digits before the point that rounding may have made zeros."""
+LEVELS = 10
+"""Fewest different numbers from which rounding to tens is recognised."""
 OUTSIDE = "in no range"
 """Category of a number outside all ranges of a column."""
 
@@ -486,7 +490,7 @@ def _forms(categories: Sequence[str]) -> Ints:
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
-    """Round numbers where the synthetic table has fewer decimals; return notes on the columns.
+    """Round numbers as those of the synthetic table are, also to tens; return notes on the columns.
 
     Parameters
     ----------
@@ -498,7 +502,7 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
     values = [table.values.copy() for table in others]
     said = []
     for j, column in enumerate(made.schema.columns):
-        if column.kind != "continuous":
+        if not column.is_number or column.date:
             continue
         few = _decimals(made.values[:, j])
         finest = _decimals(np.concatenate([table.values[:, j] for table in others]))
@@ -507,9 +511,10 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
         for each in values:
             # Clipped, since rounding may move an extreme value out of the joint range.
             each[:, j] = np.clip(np.round(each[:, j], few), column.low, column.high)
+        form = f"have {few} decimals" if few >= 0 else f"are rounded to {10**-few:,}"
         said.append(
-            f"synthetic: numbers of column {column.name!r} have {few} decimals: those of the "
-            "other tables are rounded alike"
+            f"synthetic: numbers of column {column.name!r} {form}: those of the other tables are "
+            "rounded alike"
         )
     tables = [replace(one, values=each) for one, each in zip(others, values, strict=True)]
     return tables, tuple(said)
@@ -584,9 +589,10 @@ def _plain(text: str) -> str:
 
 
 def _decimals(values: Floats) -> int | None:
-    """Return the fewest decimals that hold all numbers; None if more than `DECIMALS`."""
-    there = values[~np.isnan(values)]
-    for n in range(DECIMALS + 1):
+    """Return the fewest decimals that hold all numbers, -2 for hundreds; None if over `DECIMALS`."""
+    there = np.unique(values[~np.isnan(values)])
+    # A few round numbers, such as zeros alone, say nothing about the rounding of others.
+    for n in range(-TENS if len(there) >= LEVELS else 0, DECIMALS + 1):
         if np.array_equal(np.round(there, n), there):
             return n
     return None
