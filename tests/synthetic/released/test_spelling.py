@@ -120,6 +120,18 @@ def test_answers_and_commas_are_read_where_their_meaning_is_plain(real, made, re
     assert in_the_same_words(frames, ["x"]) == (frames, ())
 
 
+@pytest.mark.parametrize(("factor", "back"), [(0.01, "100"), (1000.0, "0.001"), (17.0, None)])
+def test_another_unit_is_named_where_a_column_is_refused(factor, back):
+    rng = np.random.default_rng(0)
+    real = people(rng).assign(height=rng.normal(170, 9, 80).round())
+    tables = read_together(real, real.assign(height=factor * real["height"]), None)
+    with pytest.raises(InputError) as said:
+        require_common(tables.real, tables.synthetic)
+    assert "height" in str(said.value)
+    assert ("as in another unit" in str(said.value)) == (back is not None)
+    assert back is None or f"times {back} they could be" in str(said.value)
+
+
 def test_few_round_numbers_are_no_rounding():
     """A generator that makes zeros alone, or a few round numbers, leaves the others as they are."""
     rng = np.random.default_rng(0)

@@ -402,6 +402,8 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
             low = float(own.min())
             high = float(own.max())
             there = f"which are from {low:g} to {high:g}"
+            unit = _unit_of(values, low, high)
+            mend = f"{unit}{mend}"
             share = float(np.mean((values < low) | (values > high)))
             # Of one person more, each end is as likely to be exceeded as to be reached by any.
             by_chance = 2 / (people + 1)
@@ -489,6 +491,22 @@ def _forms(categories: Sequence[str]) -> Ints:
     return np.unique(forms, return_inverse=True)[1]
 
 
+_UNITS = (1e-3, 1e-2, 1e-1, 10.0, 100.0, 1000.0)
+"""Factors between units of one measure, as metres, centimetres and millimetres."""
+
+
+def _unit_of(values: Floats, low: float, high: float) -> str:
+    """Return a clause on the factor that brings nearly all numbers into a range; else no text."""
+    shares = {
+        factor: float(np.mean((factor * values >= low) & (factor * values <= high)))
+        for factor in _UNITS
+    }
+    factor = max(shares, key=lambda one: shares[one])
+    if shares[factor] < _PREFIXES:
+        return ""
+    return f"times {factor:g} they could be, as in another unit: "
+
+
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
     """Round numbers as those of the synthetic table are, also to tens; return notes on the columns.
 
@@ -507,6 +525,9 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
         few = _decimals(made.values[:, j])
         finest = _decimals(np.concatenate([table.values[:, j] for table in others]))
         if few is None or (finest is not None and few >= finest):
+            continue
+        # Numbers in another unit, such as millimetres for metres, are round without rounding.
+        if few < 0 and len(np.unique(np.round(values[0][:, j], few))) < LEVELS:
             continue
         for each in values:
             # Clipped, since rounding may move an extreme value out of the joint range.
@@ -589,7 +610,7 @@ def _plain(text: str) -> str:
 
 
 def _decimals(values: Floats) -> int | None:
-    """Return the fewest decimals that hold all numbers, -2 for hundreds; None if over `DECIMALS`."""
+    """Return the fewest decimals that hold all numbers, -2 for hundreds; None if too many."""
     there = np.unique(values[~np.isnan(values)])
     # A few round numbers, such as zeros alone, say nothing about the rounding of others.
     for n in range(-TENS if len(there) >= LEVELS else 0, DECIMALS + 1):
