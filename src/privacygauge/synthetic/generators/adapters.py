@@ -304,19 +304,15 @@ def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
     named = {CATEGORIES: given.categories} if asks else {}
     data = {_main_table(given): given.data} if _keeps_tables(made, given) else given.data
     if packages & WITHOUT_DATES:
-        data = _dates_as_days(given)
+        frame: Any = given.data
+        dates = [one for one in given.schemas[_main_table(given)].columns if one.date]
+        days = {one.name: days_of(frame[one.name]) for one in dates}
+        # Whole numbers as such: these packages then make whole ones.
+        whole = {o.name: int for o in dates if o.kind == "integer" and frame[o.name].notna().all()}
+        data = frame.assign(**days).astype(whole)
     fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
     # Some libraries return the fitted object, others None.
     return made if _sampler(fitted) is None else fitted
-
-
-def _dates_as_days(given: GeneratorInput) -> Any:
-    frame: Any = given.data
-    dates = [column for column in given.schemas[_main_table(given)].columns if column.date]
-    days = {column.name: days_of(frame[column.name]) for column in dates}
-    # Whole numbers as such: these packages then make whole ones.
-    whole = {c.name: int for c in dates if c.kind == "integer" and frame[c.name].notna().all()}
-    return frame.assign(**days).astype(whole)
 
 
 def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:

@@ -49,12 +49,16 @@ _RANGE = re.compile(
 )
 # Values with a masked end: 123**, 123xx.
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
+_COMMAS = re.compile(r"[-+]?\d+(?:,(\d+))?")
+"""Numbers with a comma alone."""
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
 """Formats of years, months and weeks in place of dates; the coarsest first."""
 _QUARTERS = ("{0.year}Q{1}", "{0.year}-Q{1}", "{0.year} Q{1}", "Q{1} {0.year}")
 """Formats of a date and its quarter."""
 _SHORT = 3
 """Real values of this many characters or fewer are never taken to be cut."""
+_UNITS = (1e-3, 1e-2, 1e-1, 10.0, 100.0, 1000.0)
+"""Factors between units of one measure, as metres, centimetres and millimetres."""
 _PREFIXES = 0.9
 """Smallest share of distinct values that must match real ones, cut or written as periods."""
 
@@ -113,7 +117,7 @@ def in_the_same_words(
     found = dict(frames)
     said = []
     real = frames["real"]
-    for name in real.columns.difference(kept, sort=False):
+    for name in [one for one in real.columns if one not in kept]:
         there = real[name].dropna().unique().tolist()
         is_number = is_numeric_dtype(real[name].dtype) and not is_bool_dtype(real[name].dtype)
         for other in [one for one in frames if one != "real"]:
@@ -121,11 +125,14 @@ def in_the_same_words(
                 continue
             texts = found[other][name].dropna().unique().tolist()
             answers = _answers_read(there, texts)
+            numbers = [_COMMAS.fullmatch(str(text).strip()) for text in texts]
+            # 1,006 is a thousand and six, as it is elsewhere.
+            decimal = any(one and one[1] and len(one[1]) != 3 for one in numbers)
             if answers is not None:
                 first = str(texts[0])
                 what = f"{first!r} is read as {str(answers[first])!r}"
                 read = {text: answers[str(text)] for text in texts}
-            elif is_number and _have_decimal_commas(texts):
+            elif is_number and decimal and None not in numbers:
                 what = f"{str(texts[0])!r} is read with a decimal comma"
                 read = {text: float(str(text).replace(",", ".")) for text in texts}
             else:
@@ -165,14 +172,6 @@ def _answers_read(there: Collection[Any], texts: Collection[Any]) -> dict[str, A
         return None
     translated = dict(zip(of_other, (own[word] for word in of_real), strict=True))
     return {text: translated[word] for text, word in words.items()}
-
-
-def _have_decimal_commas(texts: Collection[Any]) -> bool:
-    """Return whether texts are numbers with commas that cannot all separate thousands."""
-    commas = re.compile(r"[-+]?\d+(?:,(\d+))?")
-    matches = [commas.fullmatch(text.strip()) if isinstance(text, str) else None for text in texts]
-    # 1,006 is a thousand and six, as it is elsewhere.
-    return None not in matches and any(one and one[1] and len(one[1]) != 3 for one in matches)
 
 
 def coarsened_alike(
@@ -402,8 +401,13 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
             low = float(own.min())
             high = float(own.max())
             there = f"which are from {low:g} to {high:g}"
-            unit = _unit_of(values, low, high)
-            mend = f"{unit}{mend}"
+            within = {
+                factor: np.mean((factor * values >= low) & (factor * values <= high))
+                for factor in _UNITS
+            }
+            factor = max(_UNITS, key=within.__getitem__)
+            if within[factor] >= _PREFIXES:
+                mend = f"times {factor:g} they could be, as in another unit: {mend}"
             share = float(np.mean((values < low) | (values > high)))
             # Of one person more, each end is as likely to be exceeded as to be reached by any.
             by_chance = 2 / (people + 1)
@@ -489,22 +493,6 @@ def _forms(categories: Sequence[str]) -> Ints:
     """Return a number for the form of each category: D1034 and K77 have one, 3fa9 another."""
     forms = [re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", category)) for category in categories]
     return np.unique(forms, return_inverse=True)[1]
-
-
-_UNITS = (1e-3, 1e-2, 1e-1, 10.0, 100.0, 1000.0)
-"""Factors between units of one measure, as metres, centimetres and millimetres."""
-
-
-def _unit_of(values: Floats, low: float, high: float) -> str:
-    """Return a clause on the factor that brings nearly all numbers into a range; else no text."""
-    shares = {
-        factor: float(np.mean((factor * values >= low) & (factor * values <= high)))
-        for factor in _UNITS
-    }
-    factor = max(shares, key=lambda one: shares[one])
-    if shares[factor] < _PREFIXES:
-        return ""
-    return f"times {factor:g} they could be, as in another unit: "
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
