@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-slow test-versions mutants lint format bench peers soak prove docs lock clean
+.PHONY: help demo test test-long test-slow test-versions mutants lint format bench peers generators soak prove docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -51,6 +51,11 @@ bench: $(VENV)/dev.stamp ## hold every hot path against what is used today, in o
 
 peers: ## install the libraries that bench compares with, into .peers/
 	$(PYTHON) bench/peers/make.py
+
+generators: ## run the generators of other packages (SDV, CTGAN, copulas, arfpy), in an environment of their own
+	$(PYTHON) bench/peers/make.py generators
+	PYTHONPATH=src .peers/generators/bin/python -m pytest -q -p no:cacheprovider -k is_a_generator \
+	    tests/synthetic/generators/test_adapters.py tests/synthetic/test_related.py
 
 soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood a scoring server for five minutes, on this machine alone
 	$(BIN)/python bench/soak.py

@@ -10,10 +10,17 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.generator.attribute import detectable_accuracy_text, grade, verdict
+from privacygauge.audits.generator.attribute import (
+    advantage,
+    detectable_accuracy_text,
+    grade,
+    verdict,
+)
 from privacygauge.audits.generator.audit import audit_synthetic
 from privacygauge.audits.synthetic import OF_ATTRIBUTE
 from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.detectable import detectable_with
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.report.limits import Limit, exceeded_limits
 from privacygauge.synthetic.attacks.closest import ClosestDistance
@@ -108,6 +115,41 @@ def test_what_would_be_seen_is_seen():
     seen = np.array(lows) > chance
     power = binom.pmf(rights, n, f.seen_from)[seen].sum()
     assert 0.72 < power < 0.88
+
+
+@pytest.mark.parametrize("values", [("a", "b"), ("a", "b", "c", "d", "e")])
+def test_what_could_have_been_found_is_found(values):
+    """Leaks as large as the page says are found in four of five games, by the average alone."""
+    quiet = example(1, leak=0.0, values=values, tests=800)
+    (said,) = [x for x in verdict(quiet).sentences if "could have found" in x]
+    chance = quiet.best.chance
+    accuracy = int(re.search(r"in (\d+)% of cases or more", said)[1]) / 100
+    leak = (accuracy - chance) / (1 - chance)
+    games = quarter(200)
+    played = [example(1, leak=leak, values=values, tests=800, seed=i) for i in range(games)]
+    found = sum(f.accuracy.low > chance for f in played)
+    assert found >= binom.ppf(1e-3, games, 0.8)
+
+
+@pytest.mark.parametrize(("n_targets", "column"), [(1, "sex"), (1, "illness"), (5, "sex")])
+def test_by_default_there_are_tables_enough_to_see_a_moderate_leak(n_targets, column):
+    frame = people().assign(sex=np.where(people()["age"] % 2, "f", "m"))
+    found = []
+
+    def stop(making):
+        found.append(making)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit_synthetic("silence", frame, targets=n_targets, attribute=column, before=stop)
+    (making,) = found
+    tests = making.setting.sizes.tests
+    values = making.game.values
+    each = headline_level(0.95, n_targets, len(values))
+    n = tests * n_targets
+    # As many right guesses as chance gives.
+    accuracy = rates.share(round(n / len(values)), n, each)
+    assert detectable_with(advantage(accuracy, 1 / len(values)), 0.0) < 0.102
 
 
 def replace_right(f, k):

@@ -361,6 +361,13 @@ def of_generator() -> object:
     return pg.audit_synthetic("silence", people, targets=2, shadows=4, tests=8, size=50)
 
 
+def of_a_value() -> object:
+    people = frame_of(np.random.default_rng(0), 200, 2, 3)
+    return pg.audit_synthetic(
+        "silence", people, attribute="cat0", targets=2, shadows=20, tests=20, size=50
+    )
+
+
 def of_few_fits() -> object:
     people = frame_of(np.random.default_rng(0), 200, 2, 3)
     return pg.audit_few_fits("silence", people, canaries=20)
@@ -385,7 +392,7 @@ def of_attribute() -> object:
     return pg.audit_attribute(model, x, y, sensitive=0, member=np.arange(60) < 30)
 
 
-KINDS = [of_generator, of_few_fits, of_defences, of_worst_case, of_attribute]
+KINDS = [of_generator, of_a_value, of_few_fits, of_defences, of_worst_case, of_attribute]
 
 
 @pytest.mark.parametrize("play", KINDS)

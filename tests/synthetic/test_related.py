@@ -243,6 +243,7 @@ def test_tables_that_do_not_fit_are_refused_by_name(returned, message):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")
 def test_hma_of_sdv_is_a_generator_of_tables():
     multi_table = pytest.importorskip("sdv.multi_table", reason="sdv is not installed")
     people, visits = made(np.random.default_rng(9), n=60)

@@ -157,8 +157,9 @@ class SyntheticRequest(TableRequest):
     )
     half_width: float | None = asks(
         "H",
-        "Half of the width wanted of an interval: of a record's AUC near 1/2 (default: 0.05), or, "
-        "of a released table, of what an attack achieves more on real records than on the "
+        "Half of the width wanted of an interval: of a record's AUC near 1/2 (default: 0.05; with "
+        "--attribute also enough tables to show twice that of the way from guessing to certainty), "
+        "or, of a released table, of what an attack achieves more on real records than on the "
         "holdout (default: 0.02, two percentage points).",
     )
     fits: int | None = asks(

@@ -156,6 +156,38 @@ def detectable_with(found: Estimate, chance: float, power: float = POWER) -> flo
     return float(chance + half * (1 + ndtri(power) / ndtri(0.5 + found.level / 2)))
 
 
+def enough_guesses(
+    advantage: float, level: float = 0.95, power: float = POWER, *, chance: float = 0.5
+) -> int:
+    """Return the fewest guesses by which an advantage is shown with a given power.
+
+    Parameters
+    ----------
+    advantage : float
+        Way from guessing (0) to certainty (1), in (0, 1].
+    level : float
+        Level of the interval of right guesses, in (0, 1).
+    power : float
+        Share of audits in which that interval lies above `chance`, in (0, 1).
+    chance : float
+        Accuracy of guessing, in (0, 1).
+
+    Returns
+    -------
+    int
+        By the normal approximation with the variance of guessing, as `detectable_with` has it.
+
+    Examples
+    --------
+    >>> enough_guesses(0.1), enough_guesses(0.1, chance=0.2)
+    (785, 197)
+    """
+    checks.level(power, "power")
+    checks.level(chance, "chance")
+    reach = float(ndtri(0.5 + checks.level(level) / 2) + ndtri(power))
+    return int(np.ceil((reach / advantage) ** 2 * chance / (1 - chance)))
+
+
 def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -> float | None:
     """Return the smallest average leak that one of several attacks detects with a given power.
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import types
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,17 @@ class LikeSdv(Rows):
         return of_global_numpy(self.frame, num_rows)
 
 
+class LikeSdv2(Rows):
+    """Learns from a dictionary of one table, and returns one."""
+
+    def fit(self, data):
+        ((self.table, self.frame),) = data.items()
+
+    def sample(self, num_rows, main_table_name=None, max_tries_per_batch=100):
+        assert main_table_name == self.table
+        return {self.table: of_global_numpy(self.frame, num_rows)}
+
+
 class Loader:
     def __init__(self, frame):
         self.frame = frame
@@ -139,6 +151,7 @@ GOOD = {
     "partial": Call(functools.partial(of_global_python, sort=True)),
     "class": FitSample(Rows),
     "sdv": FitSample(LikeSdv),
+    "sdv-2": FitSample(LikeSdv2),
     "synthcity": FitSample(LikeSynthcity),
     "factory": FitSample(lambda: Rows()),
     "factory-of-a-seed": FitSample(make_with_seed),
@@ -488,6 +501,37 @@ def test_code_is_the_same_in_every_process():
     assert one == two
 
 
+class KnowsNoDates(Rows):
+    def fit(self, frame, discrete_columns=()):
+        assert [kind.kind for kind in frame.dtypes] == ["i", "f"]
+        super().fit(frame)
+
+
+def test_packages_that_know_no_dates_learn_from_days(monkeypatch):
+    days = Column("day", "integer", 0, 20_000, date=True)
+    some = Table(Schema((days, Column("x", "continuous", 0.0, 2.0))), np.ones((20, 2)))
+    with pytest.raises(InputError, match="AssertionError"):
+        FitSample(KnowsNoDates).generate(some, N, np.random.default_rng(0))
+    monkeypatch.setattr(KnowsNoDates, "__module__", "ctgan.synthesizers")
+    found = FitSample(functools.partial(KnowsNoDates)).generate(some, N, np.random.default_rng(0))
+    assert (found.values == 1.0).all()
+
+
+class NamesItself(Rows):
+    """As SDV's synthesizers, which carry an id of their own."""
+
+    def __init__(self, share=1.0):
+        self.share = share
+        self.id = uuid.uuid4().hex
+
+
+def test_objects_with_an_id_of_their_own_are_the_same_code():
+    makes = [NamesItself, NamesItself, functools.partial(NamesItself, share=0.5)]
+    one, again, other = (code_of(FitSample(make)).digests for make in makes)
+    assert one == again
+    assert one != other
+
+
 class NamesCategories(Rows):
     """As CTGAN, which cannot learn from texts unless they are named."""
 
@@ -572,12 +616,14 @@ def test_a_function_of_metadata_gets_them(function, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["GaussianCopulaSynthesizer", "CTGANSynthesizer"])
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("name", ["GaussianCopula", "CTGAN", "TVAE", "CopulaGAN"])
 def test_sdv_is_a_generator(name):
     """The package itself."""
     single_table = pytest.importorskip("sdv.single_table", reason="sdv is not installed")
-    kind = getattr(single_table, name)
-    make = functools.partial(kind, epochs=1, batch_size=20) if name.startswith("CTGAN") else kind
+    kind = getattr(single_table, f"{name}Synthesizer")
+    few = functools.partial(kind, epochs=1, batch_size=20)
+    make = kind if name == "GaussianCopula" else few
     one, again = (made(as_generator(make)) for _ in range(2))
     assert len(one) == N
     assert same(one, again)
@@ -595,6 +641,21 @@ def test_synthcity_is_a_generator():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_copulas_is_a_generator():
+    """The package itself, which learns from numbers alone."""
+    multivariate = pytest.importorskip("copulas.multivariate", reason="copulas is not installed")
+    rng = np.random.default_rng(0)
+    columns = (Column("x", "continuous", 0.0, 1.0), Column("y", "continuous", 0.0, 1.0))
+    table = Table(Schema(columns), rng.random((60, 2)))
+    copula = as_generator(multivariate.GaussianMultivariate)
+    one, again = (copula.generate(table, N, np.random.default_rng(3)) for _ in range(2))
+    assert len(one) == N
+    assert same(one, again)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
 def test_arfpy_is_a_generator():
     """The package itself."""
     arf = pytest.importorskip("arfpy.arf", reason="arfpy is not installed: it needs pandas below 3")
@@ -602,6 +663,8 @@ def test_arfpy_is_a_generator():
     def forest(frame, n, seed):
         learnt = arf.arf(x=frame, random_state=seed)
         learnt.forde()
-        return learnt.forge(n=n)
+        # It returns fractions for whole numbers.
+        whole = frame.select_dtypes("integer").columns
+        return learnt.forge(n=n).round(dict.fromkeys(whole, 0))
 
     assert len(made(as_generator(forest))) == N

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.copies import find_copies
 from privacygauge.synthetic.released.linkability import nearly_copied
-from privacygauge.synthetic.released.spelling import require_common
+from privacygauge.synthetic.released.spelling import in_the_same_words, require_common
 from privacygauge.synthetic.released.tables import read_together
 from tests.thorough import crossed
 
@@ -51,8 +51,14 @@ SPELT = {
     "a mark for missing": lambda x: x.assign(town=x["town"].fillna("?")),
     "a number for missing": lambda x: x.assign(rent=x["rent"].fillna(-1)),
     "fewer decimals": lambda x: x.assign(pay=x["pay"].round(2)),
+    "hundreds": lambda x: x.assign(pay=x["pay"].round(-2)),
+    "tens": lambda x: x.assign(rent=x["rent"].round(-1), post=x["post"].round(-1)),
     "no decimals": lambda x: x.assign(pay=x["pay"].round()),
     "true and false": lambda x: x.assign(works=x["works"].astype(int)),
+    "yes and no": lambda x: x.assign(works=np.where(x["works"], "yes", "no")),
+    "ja und nein": lambda x: x.assign(works=np.where(x["works"], "Ja", "Nein")),
+    "initials": lambda x: x.assign(works=np.where(x["works"], "Y", "N")),
+    "commas alone": lambda x: x.assign(pay=x["pay"].map("{:.4f}".format).map(german)),
     "dollars": lambda x: x.assign(pay=x["pay"].map("${:,.4f}".format)),
     "decimal commas": lambda x: x.assign(pay=x["pay"].map("{:,.4f}".format).map(german)),
     "percent": lambda x: x.assign(age=x["age"].map("{}%".format)),
@@ -81,6 +87,58 @@ def test_copies_are_found_however_they_are_spelt(name, share):
     found = read_together(real, made, others, **kinds)
     assert find_copies(found, rng).real[:n].all()
     assert bool(found.read) == (name not in PLAIN)
+
+
+def test_accents_are_written_in_one_character_or_in_two():
+    rng = np.random.default_rng(0)
+    real = people(rng).replace("Rome", "Malm\xf6")
+    made = real.replace("Malm\xf6", "Malmo\u0308")
+    found = read_together(real, made, None)
+    assert find_copies(found, rng).real.all()
+    assert any("'town'" in note for note in found.read)
+
+
+@pytest.mark.parametrize(
+    ("real", "made", "read"),
+    [
+        (["yes", "no"], [True, False], ["yes", "no"]),
+        ([1, 0], ["Y", "N"], [1, 0]),
+        ([1.0, 0.0], ["n\xe3o", "no"], None),  # no pair of one language
+        (["f", "m"], ["t", "f"], None),
+        (["yes", "no", "maybe"], [1, 0], None),
+        (["NO", "SE"], ["no", "yes"], None),
+        ([1.5, 2.25], ["1,5", "7,25"], [1.5, 7.25]),
+        ([1.5, 1006.0], ["1,006", "1,007"], None),  # thousands
+        ([1.5, 2.5], ["1,5", "D"], None),
+    ],
+)
+def test_answers_and_commas_are_read_where_their_meaning_is_plain(real, made, read):
+    frames = {"real": pd.DataFrame({"x": real}), "synthetic": pd.DataFrame({"x": made})}
+    found, said = in_the_same_words(frames)
+    assert found["synthetic"]["x"].tolist() == (made if read is None else read)
+    assert bool(said) == (read is not None)
+    assert in_the_same_words(frames, ["x"]) == (frames, ())
+
+
+@pytest.mark.parametrize(("factor", "back"), [(0.01, "100"), (1000.0, "0.001"), (17.0, None)])
+def test_another_unit_is_named_where_a_column_is_refused(factor, back):
+    rng = np.random.default_rng(0)
+    real = people(rng).assign(height=rng.normal(170, 9, 80).round())
+    tables = read_together(real, real.assign(height=factor * real["height"]), None)
+    with pytest.raises(InputError) as said:
+        require_common(tables.real, tables.synthetic)
+    assert "height" in str(said.value)
+    assert ("as in another unit" in str(said.value)) == (back is not None)
+    assert back is None or f"times {back} they could be" in str(said.value)
+
+
+def test_few_round_numbers_are_no_rounding():
+    """A generator that makes zeros alone, or a few round numbers, leaves the others as they are."""
+    rng = np.random.default_rng(0)
+    real = people(rng)
+    made = real.assign(pay=rng.choice([0.0, 1000.0, 2000.0], len(real)))
+    found = read_together(real, made, None)
+    assert not any("rounded to" in note for note in found.read)
 
 
 def test_the_holdout_is_read_alike():

@@ -124,6 +124,40 @@ def test_the_chance_of_independent_columns_is_not_underestimated():
     assert np.median(bound) < true + 2.5
 
 
+def test_many_contexts_by_chance_do_not_make_a_record_likely():
+    """Of many columns drawn apart, some few records that agree have the value by chance."""
+    rng = np.random.default_rng(0)
+    levels = (2, 3, 4, 5, 40, 100, 300, 400, 700)
+    frame = pd.DataFrame({f"of {k}": rng.integers(k, size=4000) for k in levels}).astype(str)
+    table = read_table(frame)
+    bound = log_chance(table, np.arange(60), table[np.arange(0)])
+    true = -np.log(levels).sum()
+    assert (bound >= true - 0.5).all()
+    # The largest of 129 shares of few records each was over by a factor of 5,000.
+    assert np.median(bound) < true + np.log(100)
+
+
+@pytest.mark.slow
+def test_one_copy_of_fifty_thousand_is_named():
+    for seed in range(quarter(10)):
+        rng = np.random.default_rng([seed, 50])
+        sides = [with_more_columns(patients(rng, 50_000), rng) for _ in range(3)]
+        real, made, holdout = sides
+        row = int(rng.integers(50_000))
+        made.iloc[int(rng.integers(50_000))] = real.iloc[row]
+        assert found(read_together(real, made, holdout)).real.tolist() == [row]
+
+
+def with_more_columns(frame, rng):
+    n = len(frame)
+    return frame.assign(
+        ward=rng.choice(["surgery", "internal", "psychiatry", "intensive care"], n),
+        left=frame["day"] + pd.to_timedelta(frame["stay"], "D"),
+        insurance=rng.choice(["A", "B", "C", "none"], n, p=[0.4, 0.3, 0.2, 0.1]),
+        emergency=rng.choice(["yes", "no"], n),
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("generator", [None, Marginals(), BayNet(degree=1)])
 @pytest.mark.parametrize("categories", [2, 4, 8, None])

@@ -20,7 +20,7 @@ from privacygauge.audits.generator.verdict import (
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.claim import bonferroni_level
-from privacygauge.evaluate.detectable import POWER, smallest_accuracy
+from privacygauge.evaluate.detectable import POWER, detectable_with, smallest_accuracy
 from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.report import direction, grades
 from privacygauge.report.attacks.records import RECORDS
@@ -195,31 +195,62 @@ def grade(f: PlayedGuesses) -> Grade:
     """Return the gravest of the grades of the mean, of single records and of the worst value.
 
     Each is graded by the lower end of its advantage, the share of the way from chance to certainty;
-    for two values its limits, 10% and 30%, are accuracies of 55% and 65%. The audit is inconclusive
-    if it could not have shown any leak, or if guesses are worse than chance.
+    for two values its limits, 10% and 30%, are accuracies of 55% and 65%. An audit that finds
+    nothing is inconclusive if it would have missed a moderate leak, or if guesses are worse than
+    chance.
     """
     # An advantage of a is a balanced accuracy of (1 + a) / 2, the scale of all grades.
     found = grades.gravest(grades.grade_of((1 + x.low) / 2) for x in _looks(f).values())
-    blind = f.seen_from is None or below_chance(f)
-    return grades.UNTOLD if found is grades.NONE and blind else found
+    unsure = _least(f) > _MODERATE or below_chance(f)
+    return grades.UNTOLD if found is grades.NONE and unsure else found
+
+
+_MODERATE = 0.1
+"""Least advantage of a moderate leak."""
+
+
+def _least(f: PlayedGuesses) -> float:
+    """Return the least mean advantage that an audit of this precision would mostly have shown."""
+    return detectable_with(advantage(f.accuracy, f.best.chance), 0.0)
+
+
+def _detectable_text(f: PlayedGuesses) -> str:
+    """Return a clause on the least mean accuracy that this audit would mostly have shown."""
+    chance = f.best.chance
+    least = chance + (1 - chance) * _least(f)
+    shown = (
+        "not even guesses that are all right would be told from luck"
+        if least >= 1
+        else f"right guesses in {rounded_up(100 * least, 0)}% of cases or more would be seen in "
+        f"{rate(POWER)} of such audits"
+    )
+    return f"with {several(f.accuracy.n, 'synthetic table')} {shown}"
+
+
+_MORE = "Audit again with more synthetic tables (--tests), or more records (--targets)."
 
 
 def verdict(f: AttributeOfGenerator) -> Verdict:
     """Return the verdict on a column that a generator may give away."""
     found = grade(f)
     column = plain(f.column)
-    if found is grades.UNTOLD:
+    if found is grades.UNTOLD and below_chance(f):
         return grades.untold_verdict(
-            headline=f"Cannot be told: guesses of {column} are worse than chance"
-            if below_chance(f)
-            else "Cannot be told: too few synthetic tables to show any leak",
-            sentences=inverted_warnings(f)
-            or (
-                f"With {count(f.sizes.tests)} test tables a record "
-                "even guesses that are all right would not be told from luck.",
-            ),
+            headline=f"Cannot be told: guesses of {column} are worse than chance",
+            sentences=inverted_warnings(f),
             unsaid=direction.OPEN,
-            advice=("Audit again with more synthetic tables (--shadows, --tests).",),
+            advice=(_MORE,),
+        )
+    if found is grades.UNTOLD:
+        moderate = f.best.chance + (1 - f.best.chance) * _MODERATE
+        return grades.untold_verdict(
+            headline="Cannot be told: too few synthetic tables to see a moderate leak",
+            sentences=(
+                "No leak was found, but an audit of this size could hardly have found one: "
+                f"{_detectable_text(f)}, and a moderate leak begins at {percent(moderate)}.",
+                *_sentences(f, grades.NONE),
+            ),
+            advice=(_MORE,),
         )
     label, shown = max(_looks(f).items(), key=lambda look: look[1].low)
     return Verdict(
@@ -292,6 +323,7 @@ def _sentences(f: AttributeOfGenerator, found: Grade) -> Iterator[str]:
             f"What this audit could have missed: right guesses in up to {percent(accuracy.high)} "
             f"of cases{most}. More synthetic tables would narrow that down."
         )
+        yield f"What it could have found: {_detectable_text(f)}."
     else:
         yield (
             "It matters to the people behind the records: whoever knows most of somebody's record "

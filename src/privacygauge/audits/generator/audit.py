@@ -198,7 +198,8 @@ def audit_synthetic(
     tests : int, optional
         Synthetic tables that are judged; default: as many as `half_width` needs.
     half_width : float
-        Wanted half-width of the interval of an AUC near 1/2.
+        Wanted half-width of the interval of an AUC near 1/2; of guesses about an attribute, half of
+        the way from guessing to certainty that their number would mostly show.
     size : int, optional
         Records that a generator learns from; default: 1,000, or a sixth of a small table.
     made : int, optional

@@ -27,7 +27,7 @@ from privacygauge.evaluate.by_target import (
 )
 from privacygauge.evaluate.claim import bonferroni_level
 from privacygauge.evaluate.correlation import rank_correlation
-from privacygauge.evaluate.detectable import smallest_accuracy
+from privacygauge.evaluate.detectable import enough_guesses, smallest_accuracy
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.evaluate.evaluation import title
@@ -608,7 +608,16 @@ def arrange_game(
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     few = len(rows) <= MANY
     game = asked.chosen_game(table, few=few)
-    tests = enough_tests(asked.half_width, level) if asked.tests is None else asked.tests
+    tests = asked.tests
+    if tests is None:
+        tests = enough_tests(asked.half_width, level)
+        if isinstance(game, Attribute):
+            n_values = len(game.values)
+            each = headline_level(level, len(rows), n_values)
+            # Of two values: right guesses in a half and the half-width of cases.
+            least = 2 * asked.half_width
+            guesses = enough_guesses(least, each, chance=1 / n_values)
+            tests = max(tests, math.ceil(guesses / len(rows)))
     sizes = (asked.shadows, tests, asked.size, asked.made)
     setting = make_setting(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
     game.check(setting)

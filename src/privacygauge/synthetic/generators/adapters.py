@@ -26,7 +26,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from privacygauge.datasets.parsing import days_of
 from privacygauge.errors import InputError
+from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.synthetic.generators.foreign import (
     SEEDS,
     code_origin,
@@ -54,6 +56,8 @@ COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
 """Arguments of `sample` and `generate` that take the number of records."""
 MAIN = "main_table_name"
 """Argument of `sample` that takes the name of the main table, as in SDV."""
+WITHOUT_DATES = {"ctgan", "copulas"}
+"""Packages whose models learn from numbers and categories alone: dates are given as days."""
 TABLES = "tables"
 """First argument of functions and of `fit` that take a dict of frames instead of a frame."""
 
@@ -88,8 +92,10 @@ _ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0
 class FitSample:
     """Generator with fit(frame) and sample(n); every table gets a new object.
 
-    Also accepted instead of ``sample(n)``: ``sample(num_rows=n)`` as in SDV 2, and
-    ``generate(count=n)`` as in synthcity. The result is a frame, or has ``dataframe()``.
+    Also accepted instead of ``sample(n)``: ``sample(num_rows=n)`` as in SDV, and
+    ``generate(count=n)`` as in synthcity. The result is a frame, or has ``dataframe()``. Where
+    ``sample`` takes the name of a table, as in SDV 2, ``fit`` gets and ``sample`` returns a dict of
+    frames by name.
 
     Raises
     ------
@@ -131,9 +137,15 @@ class FitSample:
         }
 
     def reached(self) -> tuple[object, ...]:
-        """Return further code that is run: the object that `make` returns."""
+        """Return further code that is run: the object that `make` returns, or its class.
+
+        The class where objects made alike differ, as by an id or the time: their settings are in
+        the code of `make`.
+        """
         with theirs(self.name, 0):
-            return (_make_instance(self.make, 0, _ANY),)
+            made, again = (_make_instance(self.make, 0, _ANY) for _ in range(2))
+        alike = code_of(made).digests == code_of(again).digests
+        return (made if alike else type(made),)
 
     @property
     def takes_tables(self) -> bool:
@@ -268,7 +280,8 @@ def _metadata(given: GeneratorInput) -> Any:
     if not given.key:
         return made.load_from_dict({"tables": known})
     for table in known.values():
-        table["columns"][given.key] = {"sdtype": "id"}
+        # The key is the first column of the frames; SDV warns of another order.
+        table["columns"] = {given.key: {"sdtype": "id"}, **table["columns"]}
     # The first table is the parent: the others refer to its key.
     parent, *children = known
     known[parent]["primary_key"] = given.key
@@ -285,11 +298,19 @@ def _metadata(given: GeneratorInput) -> Any:
 
 
 def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
+    packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
     # The package ctgan hides the arguments of its fit from inspect.signature.
-    is_ctgan = any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
-    asks = CATEGORIES in parameters_of(made.fit) or is_ctgan
+    asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
     named = {CATEGORIES: given.categories} if asks else {}
-    fitted = made.fit(given.data, **named, **seed_by_name(made.fit, seed))
+    data = {_main_table(given): given.data} if _keeps_tables(made, given) else given.data
+    if packages & WITHOUT_DATES:
+        frame: Any = given.data
+        dates = [one for one in given.schemas[_main_table(given)].columns if one.date]
+        days = {one.name: days_of(frame[one.name]) for one in dates}
+        # Whole numbers as such: these packages then make whole ones.
+        whole = {o.name: int for o in dates if o.kind == "integer" and frame[o.name].notna().all()}
+        data = frame.assign(**days).astype(whole)
+    fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
     # Some libraries return the fitted object, others None.
     return made if _sampler(fitted) is None else fitted
 
@@ -301,9 +322,21 @@ def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:
     count = next((name for name in COUNTS if name in known), None)
     by_name: dict[str, Any] = seed_by_name(sampler, seed)
     if MAIN in known:
-        by_name[MAIN] = next(iter(given.schemas))
+        by_name[MAIN] = _main_table(given)
     made = sampler(n, **by_name) if count is None else sampler(**{count: n}, **by_name)
+    if _keeps_tables(fitted, given) and isinstance(made, dict):
+        return made.get(_main_table(given))
     return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
+
+
+def _main_table(given: GeneratorInput) -> str:
+    return next(iter(given.schemas))
+
+
+def _keeps_tables(made: object, given: GeneratorInput) -> bool:
+    """Return whether an object takes a single frame as a dict by name, as in SDV 2."""
+    sampler = _sampler(made)
+    return not given.key and sampler is not None and MAIN in parameters_of(sampler)
 
 
 def _sampler(made: object) -> Callable[..., Any] | None:

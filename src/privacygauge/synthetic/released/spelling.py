@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -28,6 +29,10 @@ FEW_PEOPLE = 10
 """Fewest people at which two groups must have values in common in nearly every column."""
 DECIMALS = 9
 """Most decimals to which numbers are rounded."""
+TENS = 4
+"""Most digits before the point that rounding may have made zeros."""
+LEVELS = 10
+"""Fewest different numbers from which rounding to tens is recognised."""
 OUTSIDE = "in no range"
 """Category of a number outside all ranges of a column."""
 
@@ -44,12 +49,16 @@ _RANGE = re.compile(
 )
 # Values with a masked end: 123**, 123xx.
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
+_COMMAS = re.compile(r"[-+]?\d+(?:,(\d+))?")
+"""Numbers with a comma alone."""
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
 """Formats of years, months and weeks in place of dates; the coarsest first."""
 _QUARTERS = ("{0.year}Q{1}", "{0.year}-Q{1}", "{0.year} Q{1}", "Q{1} {0.year}")
 """Formats of a date and its quarter."""
 _SHORT = 3
 """Real values of this many characters or fewer are never taken to be cut."""
+_UNITS = (1e-3, 1e-2, 1e-1, 10.0, 100.0, 1000.0)
+"""Factors between units of one measure, as metres, centimetres and millimetres."""
 _PREFIXES = 0.9
 """Smallest share of distinct values that must match real ones, cut or written as periods."""
 
@@ -85,6 +94,84 @@ def as_written(sources: Sequence[Table], other: Table, name: str) -> tuple[Table
         columns.append(new)
         values.append(numbers)
     return Table(Schema(tuple(columns)), np.column_stack(values)), tuple(said)
+
+
+def in_the_same_words(
+    frames: Mapping[str, pd.DataFrame], kept: Collection[str] = ()
+) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
+    """Write answers and decimal commas as in the real frame; return notes on the changes.
+
+    Where a column of the real table holds yes and no, in one language or as true and false or 1 and
+    0, and another table's holds them in other words, they are translated; where the real table
+    holds numbers and another one numbers with decimal commas alone (1,5), they are read as such.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        Frames by name: real, synthetic and optionally holdout.
+    kept : collection of str
+        Columns to leave as they are.
+    """
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    found = dict(frames)
+    said = []
+    real = frames["real"]
+    for name in [one for one in real.columns if one not in kept]:
+        there = real[name].dropna().unique().tolist()
+        is_number = is_numeric_dtype(real[name].dtype) and not is_bool_dtype(real[name].dtype)
+        for other in [one for one in frames if one != "real"]:
+            if name not in found[other]:
+                continue
+            texts = found[other][name].dropna().unique().tolist()
+            answers = _answers_read(there, texts)
+            numbers = [_COMMAS.fullmatch(str(text).strip()) for text in texts]
+            # 1,006 is a thousand and six, as it is elsewhere.
+            decimal = any(one and one[1] and len(one[1]) != 3 for one in numbers)
+            if answers is not None:
+                first = str(texts[0])
+                what = f"{first!r} is read as {str(answers[first])!r}"
+                read = {text: answers[str(text)] for text in texts}
+            elif is_number and decimal and None not in numbers:
+                what = f"{str(texts[0])!r} is read with a decimal comma"
+                read = {text: float(str(text).replace(",", ".")) for text in texts}
+            else:
+                continue
+            column = found[other][name]
+            missing = column.isna()
+            written = column.map(read).astype(real[name].dtype if not missing.any() else object)
+            found[other] = found[other].assign(**{name: written.where(~missing)})
+            said.append(f"{other}: in column {name!r} {what}")
+    return found, tuple(said)
+
+
+_ANSWERS = (
+    ("1", "0"),
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("ja", "nein"),
+    ("j", "n"),
+    ("oui", "non"),
+    ("s\xed", "no"),
+    ("si", "no"),
+)
+"""Words for yes and no, in lower case."""
+
+
+def _answers_read(there: Collection[Any], texts: Collection[Any]) -> dict[str, Any] | None:
+    """Return the real table's value of each answer; None if these are no answers in other words."""
+    own = {_text(value).casefold(): value for value in there}
+    words = {str(text): _text(text).casefold() for text in texts}
+    if len(own) != 2 or len(own) != len(there) or not words or set(words.values()) <= own.keys():
+        return None
+    of_real = next((pair for pair in _ANSWERS if set(pair) == own.keys()), None)
+    # Both words must be there: one alone, such as n, is in several pairs.
+    of_other = next((pair for pair in _ANSWERS if set(pair) == set(words.values())), None)
+    if of_real is None or of_other is None:
+        return None
+    translated = dict(zip(of_other, (own[word] for word in of_real), strict=True))
+    return {text: translated[word] for text, word in words.items()}
 
 
 def coarsened_alike(
@@ -314,6 +401,13 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
             low = float(own.min())
             high = float(own.max())
             there = f"which are from {low:g} to {high:g}"
+            within = {
+                factor: np.mean((factor * values >= low) & (factor * values <= high))
+                for factor in _UNITS
+            }
+            factor = max(_UNITS, key=within.__getitem__)
+            if within[factor] >= _PREFIXES:
+                mend = f"times {factor:g} they could be, as in another unit: {mend}"
             share = float(np.mean((values < low) | (values > high)))
             # Of one person more, each end is as likely to be exceeded as to be reached by any.
             by_chance = 2 / (people + 1)
@@ -402,7 +496,7 @@ def _forms(categories: Sequence[str]) -> Ints:
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
-    """Round numbers where the synthetic table has fewer decimals; return notes on the columns.
+    """Round numbers as those of the synthetic table are, also to tens; return notes on the columns.
 
     Parameters
     ----------
@@ -414,18 +508,22 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
     values = [table.values.copy() for table in others]
     said = []
     for j, column in enumerate(made.schema.columns):
-        if column.kind != "continuous":
+        if not column.is_number or column.date:
             continue
         few = _decimals(made.values[:, j])
         finest = _decimals(np.concatenate([table.values[:, j] for table in others]))
         if few is None or (finest is not None and few >= finest):
             continue
+        # Numbers in another unit, such as millimetres for metres, are round without rounding.
+        if few < 0 and len(np.unique(np.round(values[0][:, j], few))) < LEVELS:
+            continue
         for each in values:
             # Clipped, since rounding may move an extreme value out of the joint range.
             each[:, j] = np.clip(np.round(each[:, j], few), column.low, column.high)
+        form = f"have {few} decimals" if few >= 0 else f"are rounded to {10**-few:,}"
         said.append(
-            f"synthetic: numbers of column {column.name!r} have {few} decimals: those of the "
-            "other tables are rounded alike"
+            f"synthetic: numbers of column {column.name!r} {form}: those of the other tables are "
+            "rounded alike"
         )
     tables = [replace(one, values=each) for one, each in zip(others, values, strict=True)]
     return tables, tuple(said)
@@ -488,7 +586,8 @@ def _numbers(
 
 def _plain(text: str) -> str:
     """Return the form of a category by which spellings are compared."""
-    plain = " ".join(text.split()).casefold()
+    # Accents are written in one character or in two.
+    plain = unicodedata.normalize("NFC", " ".join(text.split())).casefold()
     # Booleans of one table are often 0 and 1 in another.
     plain = {"true": "1", "false": "0"}.get(plain, plain)
     try:
@@ -499,9 +598,10 @@ def _plain(text: str) -> str:
 
 
 def _decimals(values: Floats) -> int | None:
-    """Return the fewest decimals that hold all numbers; None if more than `DECIMALS`."""
-    there = values[~np.isnan(values)]
-    for n in range(DECIMALS + 1):
+    """Return the fewest decimals that hold all numbers, -2 for hundreds; None if too many."""
+    there = np.unique(values[~np.isnan(values)])
+    # A few round numbers, such as zeros alone, say nothing about the rounding of others.
+    for n in range(-TENS if len(there) >= LEVELS else 0, DECIMALS + 1):
         if np.array_equal(np.round(there, n), there):
             return n
     return None

@@ -22,7 +22,12 @@ from privacygauge.synthetic.frames import (
     text_order,
 )
 from privacygauge.synthetic.released.named import Apart, TextColumn, identifying_columns
-from privacygauge.synthetic.released.spelling import as_written, coarsened_alike, rounded_alike
+from privacygauge.synthetic.released.spelling import (
+    as_written,
+    coarsened_alike,
+    in_the_same_words,
+    rounded_alike,
+)
 from privacygauge.synthetic.table import Column, Kind, Schema, Table, require_columns
 
 if TYPE_CHECKING:
@@ -188,7 +193,9 @@ def read_together(
     coarse: tuple[str, ...] = ()
     # Ranges, cut values and periods are texts: they can be compared in frames only.
     if len(frames) == len(contents):
+        frames, words = in_the_same_words(frames, (*continuous, *drop))
         frames, coarse = coarsened_alike(frames, (*continuous, *drop))
+        coarse = (*words, *coarse)
         contents = dict(frames)
     with _about("real"):
         kept = _without(contents.pop("real"), drop)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.special import bdtrc
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -31,6 +32,9 @@ _PAIRS = 200
 """Fewest pairs of records that must agree in a context for its shares to count."""
 _AGREEING = 10
 """Fewest other records that must agree with a record in a context for its shares to count."""
+_BY_CHANCE = 0.05
+"""Most contexts of a value, of all that are examined, that count though they only seem to matter:
+their expected number."""
 _LARGEST = 20_000
 """Most records from which contexts are learnt."""
 
@@ -251,21 +255,28 @@ class _Contexts:
         # seen twice.
         rarity = np.ceil(np.log2(np.maximum(frequent, 1))).astype(np.int64)
         of_asked = np.floor(np.log2(2 * (frequent[self.n :] + 1))).astype(np.int64)
-        for size in range(1, _CONTEXT + 1):
-            for context in combinations(range(column), size):
-                agree = self._agreeing(context)
-                also = self._agreeing((*context, column))
-                known = slice(None, self.n)
-                # Entry r of the cumulative sums: pairs with values of rarity class r or below.
-                pairs = np.bincount(rarity[known], agree[known], minlength=64).cumsum()[of_asked]
-                equal = np.bincount(rarity[known], also[known], minlength=64).cumsum()[of_asked]
-                share = np.where(pairs >= _PAIRS, equal / np.maximum(pairs, 1), 0.0)
-                np.maximum(found, share, out=found)
-                # Second estimate: only the records around the query itself.
-                around = agree[self.n :]
-                here = also[self.n :]
-                enough = (around >= _AGREEING) & (here >= 1)
-                np.maximum(found, np.where(enough, (here + 1) / (around + 1), 0.0), out=found)
+        alone = (frequent[self.n :] + 1) / (self.n + 1)
+        contexts = [
+            context
+            for size in range(1, _CONTEXT + 1)
+            for context in combinations(range(column), size)
+        ]
+        for context in contexts:
+            agree = self._agreeing(context)
+            also = self._agreeing((*context, column))
+            known = slice(None, self.n)
+            # Entry r of the cumulative sums: pairs with values of rarity class r or below.
+            pairs = np.bincount(rarity[known], agree[known], minlength=64).cumsum()[of_asked]
+            equal = np.bincount(rarity[known], also[known], minlength=64).cumsum()[of_asked]
+            share = np.where(pairs >= _PAIRS, equal / np.maximum(pairs, 1), 0.0)
+            np.maximum(found, share, out=found)
+            # Second estimate: only the records around the query itself, where more of them have
+            # the value than by chance. Of many small contexts, one always has it by chance.
+            around = agree[self.n :]
+            here = also[self.n :]
+            chance = bdtrc(here - 1, around, alone)
+            enough = (around >= _AGREEING) & (here >= 1) & (chance <= _BY_CHANCE / len(contexts))
+            np.maximum(found, np.where(enough, (here + 1) / (around + 1), 0.0), out=found)
         return found
 
     def _agreeing(self, columns: tuple[int, ...]) -> Ints:
