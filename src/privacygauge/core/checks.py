@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -97,6 +98,14 @@ def at_least(least: float, /, **numbers: float) -> None:
         kind(number, name, "__float__", f"a number from {least} on")
         if number < least:
             raise InputError(f"{name} must be at least {least}, got {number}")
+
+
+def positive(**numbers: float) -> None:
+    """Refuse numbers, given by name, that are not finite and above 0."""
+    for name, number in numbers.items():
+        # A single chain: it is False for NaN as well.
+        if not 0 < number < math.inf:
+            raise InputError(f"{name} must be finite and above 0, got {number}")
 
 
 def floats(values: ArrayLike, name: str, *, length: int | None = None) -> Floats:

@@ -100,17 +100,17 @@ class Plays:
         # first[unit] the unit at which that series starts.
         owner = np.repeat(np.arange(len(self.series)), [s.trials for s in self.series])
         first = np.searchsorted(owner, owner)
-        found = [
-            self._play(self.series[owner[unit]], int(unit - first[unit]))
-            for unit in range(task.start, task.stop)
-        ]
-        return {"accuracy": [f[0] for f in found], "baseline": [f[1] for f in found]}
-
-    def _play(self, series: Series, trial: int) -> tuple[float, float]:
-        # By label and trial, so that adding a series changes no other number.
-        rng = seeds.stream(self.seed, "feldman2019", series.label, trial)
-        played = play(series.analyst, series.deal(rng), series.k, rng)
-        return played.accuracy, played.baseline
+        found = []
+        for unit in range(task.start, task.stop):
+            series = self.series[owner[unit]]
+            trial = int(unit - first[unit])
+            # By label and trial, so that adding a series changes no other number.
+            rng = seeds.stream(self.seed, "feldman2019", series.label, trial)
+            found.append(play(series.analyst, series.deal(rng), series.k, rng))
+        return {
+            "accuracy": [played.accuracy for played in found],
+            "baseline": [played.baseline for played in found],
+        }
 
     def plan(self) -> Plan:
         """Return the plan of the run: one unit per play."""

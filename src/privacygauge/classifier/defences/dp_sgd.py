@@ -209,8 +209,7 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     >>> round(noise_for(4.38, 1e-5, sampling_rate=1.0, steps=4), 2)
     2.0
     """
-    if not 0 < epsilon < math.inf:
-        raise InputError(f"epsilon must be finite and above 0, got {epsilon}")
+    checks.positive(epsilon=epsilon)
     checks.level(delta, "delta")
 
     def renyi(log_noise: float) -> float:
@@ -314,8 +313,7 @@ class PrivateTraining(ByEpoch):
     """Clipping norm of a record's gradient, above 0."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.clip < math.inf:
-            raise InputError(f"clip must be finite and above 0, got {self.clip}")
+        checks.positive(clip=self.clip)
         # Its validation is that of these two fields.
         SubsampledGaussian(self.noise_multiplier, self.sampling_rate, 1)
 
