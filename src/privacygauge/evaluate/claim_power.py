@@ -6,7 +6,6 @@ those of the assumed mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +51,8 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
     output, the assumption cannot be checked and is not made; nor is it made for fewer than 20
     scores on a side.
     """
+    from scipy.stats import chi2, normaltest
+
     score = transcript.score
     secret = transcript.secret
     if min(np.count_nonzero(secret), np.count_nonzero(~secret)) < _FEWEST:
@@ -61,18 +62,17 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
         # Log-probabilities p of a classifier: their logit, log(p / (1 - p)), may be normal.
         views.append(score - np.log(-np.expm1(score)))
     sides = (~secret,) if sampled else (secret, ~secret)
-    return any(_normal([view[side] for side in sides]) for view in views)
-
-
-def _normal(sides: Sequence[Floats]) -> bool:
-    from scipy.stats import chi2, normaltest
-
-    if any(side.std() == 0 for side in sides):
-        return False
-    # Standardised, so that fourth powers neither overflow nor underflow.
-    found = [normaltest((side - side.mean()) / side.std()).statistic for side in sides]
-    # Each side's statistic is chi-squared with 2 degrees of freedom.
-    return bool(chi2.sf(sum(found), 2 * len(found)) >= NOT_NORMAL)
+    for view in views:
+        parts = [view[side] for side in sides]
+        # Equal scores are not normal.
+        if any(part.std() == 0 for part in parts):
+            continue
+        # Standardised, so that fourth powers neither overflow nor underflow.
+        found = [normaltest((part - part.mean()) / part.std()).statistic for part in parts]
+        # Each side's statistic is chi-squared with 2 degrees of freedom.
+        if chi2.sf(sum(found), 2 * len(found)) >= NOT_NORMAL:
+            return True
+    return False
 
 
 def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:

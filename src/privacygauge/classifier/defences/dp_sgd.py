@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
@@ -359,9 +359,11 @@ class PrivateTraining(ByEpoch):
         own = task.inside[model]
         for _ in range(self.steps_an_epoch):
             # Coins are tossed for records outside too: leaving one out changes no other coin.
-            heads = rng.random(len(own)) < self.sampling_rate
-            rows = torch.from_numpy(np.flatnonzero(own & heads))
+            rows = torch.from_numpy(np.flatnonzero(own & self._coins(rng, len(own))))
             yield rows.to(task.x.device)
+
+    def _coins(self, rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
+        return rng.random(n) < self.sampling_rate
 
 
 def noise_of(task: Task, model: int) -> torch.Generator:
