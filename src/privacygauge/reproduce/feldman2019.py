@@ -356,8 +356,7 @@ def feldman_fig4(effort: Effort) -> Table:
             analyst=NaiveBayes(),
             deal=Uniform(POINTS, m),
             k=k,
-            # Plays with few queries are cheap, and their bias is as small beside the same noise.
-            trials=min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200),
+            trials=_trials(k, effort),
         )
         for (b, m), k in needed.items()
     ]
@@ -491,3 +490,11 @@ def _power_between(few: int, many: int, ratio: float) -> float:
 
 def _label_4(bias: float, m: int) -> str:
     return f"nb, bias {bias}, m {m}"
+
+
+def _trials(k: int, effort: Effort) -> int:
+    """Return the number of trials: more of them where k is small.
+
+    Plays with few queries are cheap, and their bias is as small beside the same noise.
+    """
+    return min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200)
