@@ -18,7 +18,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.rates import difference, mean, proportion
 from privacygauge.report.axes import SERIES, legend
-from privacygauge.reproduce.song2021 import LEVEL, LOCATION, TEXAS, setting
+from privacygauge.reproduce.song2021 import LEVEL, LOCATION, TEXAS, DataSetting, setting
 from privacygauge.reproduce.song2021_calibration import (
     QUICK,
     Pair,
