@@ -21,6 +21,7 @@ LARGEST = 1e36
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Return a read-only copy of `array`, or `array` itself if it already is such a copy."""
+    # A view could still be changed through its base.
     if array.flags.owndata and not array.flags.writeable:
         return array
     copy = array.copy()

@@ -691,6 +691,7 @@ def dtp_over_cells_binned(counts: Counts, codes: Ints, y: Ints, width: float) ->
     result = np.zeros(len(y))
     for i, label in enumerate(y):
         agree = cells == codes[i]
+        # Leaving a record out changes the joint of its own class alone.
         log_rho = removal.base[i] + np.where(agree, removal.step[i], 0.0).sum(axis=1)
         changed = joint.copy()
         changed[label] += log_rho

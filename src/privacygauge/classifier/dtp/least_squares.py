@@ -203,6 +203,7 @@ class FittedLeastSquares:
         """Return y_i - score_i without the record, (r, k), and True where that is inexact, (r,)."""
         centred = self.x[rows] - self._centre
         leverage = 1 / len(self.x) + (centred * self._responses[:, rows].T).sum(axis=1)
+        # 1 - leverage divides the residual: near 0 its digits are lost.
         lost = 1 - leverage < _LOST
         errors = self._classes[rows] - self.scores(self.x[rows])
         return errors / np.where(lost, 1.0, 1 - leverage)[:, None], lost
