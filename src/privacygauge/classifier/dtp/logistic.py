@@ -574,7 +574,7 @@ class FittedLogistic:
         # Leaving out equal records gives the same classifier.
         _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
-        # Without its last record a class is gone: other parameters, which are fitted anew.
+        # Without its last record a class is gone: other parameters, which are fitted again.
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1
         weights = np.empty((len(first), self.x.shape[1], k))
         intercepts = np.empty((len(first), k))
