@@ -408,7 +408,14 @@ def _rows(
     limit: Sequence[int],
     unit: Unit,
 ) -> tuple[list[_Row], Unit]:
-    if not _all_equal(found):
+    # Tokens can be compared one by one only where all tokenizers give the same ones.
+    alike = all(
+        np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
+        and np.array_equal(a.spans[~a.framing], b.spans[~b.framing])
+        for other in found[1:]
+        for a, b in zip(found[0], other, strict=True)
+    )
+    if not alike:
         unit = "word"
     parts = zip(*found, strict=True)
     return [_row(text, part, limit, unit) for text, part in zip(texts, parts, strict=True)], unit
@@ -493,13 +500,3 @@ def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
         if len(words) and not found.framing[i]:
             touched[i] = words[0], words[-1]
     return touched
-
-
-def _all_equal(found: Sequence[Sequence[EncodedText]]) -> bool:
-    """Return whether all tokenizers give the same tokens at the same positions."""
-    return all(
-        np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
-        and np.array_equal(a.spans[~a.framing], b.spans[~b.framing])
-        for other in found[1:]
-        for a, b in zip(found[0], other, strict=True)
-    )
