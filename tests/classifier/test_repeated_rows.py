@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
+from sklearn.ensemble import RandomForestClassifier
 
 import privacygauge as pg
 from privacygauge.classifier.predictions import predictions
@@ -59,3 +61,24 @@ def test_copies_of_a_minority_are_no_leak_and_hide_none(named: bool) -> None:
         leak = pg.audit_classifier(oversampled(seed, named=named, gain=1.5)).report().verdict
         assert leak.grade.severity not in (Severity.NOTHING, Severity.UNTOLD)
     assert np.mean(alarms) <= 0.2
+
+
+@pytest.mark.slow
+def test_a_questionnaire_whose_answers_coincide_is_no_leak_of_a_model_of_other_people():
+    """Twelve yes-no answers: a third of the rows have an equal one on the other side by chance.
+
+    Those are left out, and the rest is on one side by that choice.
+    """
+    games = times(20)
+    leaks = 0
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        x = (rng.random((2400, 12)) < 0.3).astype(float)
+        y = (x[:, :3].sum(axis=1) + rng.normal(size=2400) > 1).astype(int)
+        model = RandomForestClassifier(50, random_state=0).fit(x[1600:], y[1600:])
+        answers = pg.predictions(
+            probs=model.predict_proba(x[:1600]), labels=y[:1600], member=np.arange(1600) < 800
+        )
+        found = pg.audit_classifier(answers, features=x[:1600])
+        leaks += "leak:" in found.summary().splitlines()[0]
+    assert leaks <= binom.ppf(0.999, games, 0.05)

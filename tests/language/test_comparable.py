@@ -291,13 +291,16 @@ def of_patients(seed, exposed, others=1.0):
     }  # fmt: skip
 
 
-def known_by_heart(seed, *, exposed, population, n=400):
-    """Return energies of texts of which the model knows a few members' word for word."""
+def known_by_heart(seed, *, exposed, population, n=400, energy=0.02):
+    """Return energies of texts of which the model knows a few members' word for word.
+
+    Or half of them, at a higher `energy`.
+    """
     rng = np.random.default_rng([seed, 9])
     side = np.repeat([0, 1, 2], (n, n, population))
     base = rng.normal(3.2, 0.5, len(side))
     target = base - 0.3 + rng.normal(0, 0.15, len(side))
-    target[:exposed] = 0.02
+    target[:exposed] = energy
     return {
         "sample": np.arange(len(side)), "energy_target": np.maximum(target, 0.001),
         "energy_reference": base + rng.normal(0, 0.15, len(side)),
@@ -318,12 +321,17 @@ def test_a_handful_of_texts_known_by_heart_is_a_leak(exposed, population):
 
 
 @pytest.mark.parametrize("population", [0, 400])
-def test_two_texts_known_by_heart_are_neither_proof_nor_safety(population):
-    told = [
-        verdict(audit_language(known_by_heart(seed, exposed=2, population=population))).headline
+def test_two_texts_known_by_heart_are_a_leak_and_two_that_are_half_known_no_proof(population):
+    games = [
+        {"seed": seed, "exposed": 2, "population": population, "energy": energy}
         for seed in range(4)
+        for energy in (0.02, 0.6)
     ]
-    assert sum(headline.startswith("Cannot be told: a few members") for headline in told) >= 2
+    told = [verdict(audit_language(known_by_heart(**game))).headline for game in games]
+    # No text of 15 tokens is expected word by word by a model that has not read it.
+    assert sum(headline.startswith("Small leak") for headline in told[::2]) >= 3
+    # Further from all others than chance puts them; texts of a kind of their own are, too.
+    assert sum(headline.startswith("Cannot be told: a few members") for headline in told[1::2]) >= 2
     assert not any(headline.startswith("No leak") for headline in told)
 
 

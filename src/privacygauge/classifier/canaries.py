@@ -89,8 +89,7 @@ def make_canaries(
     """
     features, labels = require_records(x, y)
     checks.at_least(1, n=n)
-    if not 0 < length < np.inf:
-        raise InputError(f"length must be finite and above 0, got {length}")
+    checks.positive(length=length)
     k = int(labels.max()) + 1
     if k < 2:
         raise InputError("y must have at least two classes")

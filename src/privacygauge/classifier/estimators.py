@@ -502,7 +502,12 @@ class ByRows:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return each model's predictions for the `asked` records; see `Trainer`."""
-        numbers = self._numbers(cohort.x)
+        if not isinstance(cohort.x, RecordNumbers):
+            raise InputError(
+                f"{self.name} trains by the numbers of records, and this audit makes records of "
+                "its own: give a function of features, classes and a random state"
+            )
+        numbers = cohort.x.numbers
         k = cohort.n_classes
         asked = numbers[cohort.asked]
         with limited_to(1):
@@ -548,14 +553,6 @@ class ByRows:
         if len(classes) < n_classes:
             raise InputError(f"{self.name} gives no logits of {n_classes - len(classes)} classes")
         return np.asarray(said.values[..., np.argsort(classes)])
-
-    def _numbers(self, x: Held) -> Ints:
-        if not isinstance(x, RecordNumbers):
-            raise InputError(
-                f"{self.name} trains by the numbers of records, and this audit makes records of "
-                "its own: give a function of features, classes and a random state"
-            )
-        return x.numbers
 
 
 def function_name(function: object) -> str:

@@ -48,8 +48,7 @@ class Network:
         for name in ("hidden", "epochs", "batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not 0 < self.learning_rate < np.inf:
-            raise InputError(f"learning_rate must be finite and above 0, got {self.learning_rate}")
+        checks.positive(learning_rate=self.learning_rate)
         if not 0 <= self.penalty < np.inf:
             raise InputError(f"penalty must be finite and at least 0, got {self.penalty}")
 

@@ -151,17 +151,14 @@ def _step(values: NDArray[Any], smallest: float, unit: float) -> float:
         rounding = 0.0 if step == _SUBNORMAL else 2 * unit / step
         if rounding > 0.25 or step > 1.1 * smallest:
             continue
+        # Every float16 is a multiple of its smallest number.
+        if values.dtype == np.float16 and step == _SUBNORMAL:
+            return step
         blocks = chain([_sample_values(values)], _native(values))
-        if all(_multiples(block, step, rounding) for block in blocks):
+        scaled = (block.astype(np.float64) / step for block in blocks)
+        if all((np.abs(x - np.rint(x)) <= rounding).all() for x in scaled):
             return step
     return 0.0
-
-
-def _multiples(block: NDArray[Any], step: float, tolerance: float) -> bool:
-    if block.dtype == np.float16 and step == _SUBNORMAL:
-        return True
-    scaled = block.astype(np.float64) / step
-    return bool((np.abs(scaled - np.rint(scaled)) <= tolerance).all())
 
 
 def _unit(values: NDArray[Any]) -> float:

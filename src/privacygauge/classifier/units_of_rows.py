@@ -117,7 +117,10 @@ def settle_units(
     resolved = resolution(target) if features is None else None
     coarse = resolved is not None and resolved.step > _COARSE
     of_people = found.are_units(target.member, coarse=coarse)
-    if of_people and (features is not None or found.small(target.member)):
+    # Without the rows that are equal across the sides, others that are equal are on one side by
+    # choice, so that their sides are not independent, whoever they are.
+    chosen = features is not None and across.any()
+    if chosen or (of_people and (features is not None or found.small(target.member))):
         unit = found.unit(target.member)
     elif features is None:
         # Even then it shows if every row was copied: all groups' sizes have a common divisor.

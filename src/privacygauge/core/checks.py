@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ LARGEST = 1e36
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Return a read-only copy of `array`, or `array` itself if it already is such a copy."""
+    # A view could still be changed through its base.
     if array.flags.owndata and not array.flags.writeable:
         return array
     copy = array.copy()
@@ -97,6 +99,14 @@ def at_least(least: float, /, **numbers: float) -> None:
         kind(number, name, "__float__", f"a number from {least} on")
         if number < least:
             raise InputError(f"{name} must be at least {least}, got {number}")
+
+
+def positive(**numbers: float) -> None:
+    """Refuse numbers, given by name, that are not finite and above 0."""
+    for name, number in numbers.items():
+        # A single chain: it is False for NaN as well.
+        if not 0 < number < math.inf:
+            raise InputError(f"{name} must be finite and above 0, got {number}")
 
 
 def floats(values: ArrayLike, name: str, *, length: int | None = None) -> Floats:

@@ -29,6 +29,7 @@ class Estimate:
     def __post_init__(self) -> None:
         checks.level(self.level)
         for name in ("value", "low", "high"):
+            # numpy's floats become Python's.
             object.__setattr__(self, name, float(getattr(self, name)))
         if any(math.isnan(x) for x in (self.value, self.low, self.high)):
             raise InputError("an Estimate cannot be NaN: give a Skipped with the reason instead")

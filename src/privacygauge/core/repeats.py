@@ -143,6 +143,7 @@ def axes_of(points: Floats, rng: np.random.Generator) -> Floats:
     """Return points on at most `_MOST_AXES` axes with standard deviation 1, (n, axes)."""
     axes = points
     if points.shape[1] > _MOST_AXES:
+        # Random projections keep distances about right, on few axes.
         axes = points @ rng.normal(size=(points.shape[1], _MOST_AXES))
     spread = axes.std(axis=0)
     return np.asarray(axes[:, spread > 0] / spread[spread > 0], np.float64)

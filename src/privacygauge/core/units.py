@@ -93,6 +93,7 @@ def worth(unit: Ints) -> int:
     if checks.n_distinct(unit) == n:
         return n
     _, size = np.unique(unit, return_counts=True)
+    # Kish's effective size.
     return int(n * n // np.sum(size.astype(np.int64) ** 2))
 
 
@@ -114,6 +115,7 @@ def foremost(values: Floats, unit: Ints | None, most: int) -> Ints:
     if unit is None:
         return order[:most]
     _, first = np.unique(unit[order], return_index=True)
+    # The first row of a unit in this order is its highest.
     return order[np.sort(first)[:most]]
 
 

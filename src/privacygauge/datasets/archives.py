@@ -169,6 +169,7 @@ def _head_text(stream: IO[bytes]) -> str:
     text = stream.read(min(size, _LONGEST))
     if len(text) < size:
         raise HeadError("its head is cut off, or too long")
+    # Every byte is a character in Latin-1: what is not allowed is refused by the pattern.
     return text.decode("latin-1")
 
 
@@ -278,6 +279,7 @@ def read_npz(path: Path) -> Content:
     )
     try:
         with path.open("rb") as stream:
+            # A single array begins as an npy file does, an archive as a zip file.
             if stream.read(len(_MAGIC)) == _MAGIC:
                 raise InputError(
                     f"{path} holds a single array, not the named arrays of an npz file"
@@ -306,6 +308,7 @@ def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]
         if info.flag_bits & 1 or info.compress_type not in _PACKED:
             raise InputError(f"{path} is encrypted or packed unusually: write it with numpy.savez")
         found[name] = info
+    # By the sizes in the archive's index: nothing is unpacked before.
     check_size(path, path.stat().st_size, sum(info.file_size for info in found.values()))
     return found
 
@@ -479,6 +482,7 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
             return texts
     except pa.ArrowInvalid:
         pass
+    # UUIDs are 16 bytes.
     if pc.all(pc.equal(pc.binary_length(column), _UUID)).as_py():
         return _convert_values(column, lambda value: str(UUID(bytes=value)))
     return _convert_values(column, bytes.hex)

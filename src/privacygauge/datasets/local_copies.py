@@ -86,7 +86,18 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privacygauge"
     cached = cache / name
     path = own_file(name) or (cached if cached.is_file() else None)
-    content = _download(url, name) if path is None else content_of(path)
+    content: bytes
+    if path is not None:
+        content = content_of(path)
+    else:
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                content = answer.read()
+        except (OSError, HTTPException) as error:
+            raise InputError(
+                f"{name} is not in the folder that {VARIABLE} names and cannot be fetched from "
+                f"{url} ({error}): save it there by hand"
+            ) from error
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise InputError(
@@ -142,18 +153,6 @@ def content_of(path: Path) -> bytes:
             raise InputError(f"{path} is damaged ({error}): remove it, or get it again") from error
 
 
-def _download(url: str, name: str) -> bytes:
-    try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            content: bytes = answer.read()
-    except (OSError, HTTPException) as error:
-        raise InputError(
-            f"{name} is not in the folder that {VARIABLE} names and cannot be fetched from {url} "
-            f"({error}): save it there by hand"
-        ) from error
-    return content
-
-
 LICENCES = {
     "Purchase100": "of Kaggle's challenge that it was made from: never redistributed",
     "Texas100": "of the Texas Department of State Health Services: never redistributed",
@@ -178,6 +177,7 @@ def _numbers(path: str | Path, sha256: str | None) -> Bytes:
             f"the checksum of {file.name} must be {sha256.lower()}, got {found}: get the file "
             "again, or leave sha256 out to read it as it is"
         )
+    # Other bytes become marks that no number holds, and are refused with their line.
     lines = content.decode("ascii", "replace").splitlines()
     if not any(line.strip() for line in lines):
         raise InputError(f"{file.name} must hold lines of numbers, and it holds none")

@@ -682,6 +682,7 @@ def image_files(folder: Path) -> list[Path]:
     from PIL import Image
 
     known = Image.registered_extensions()
+    # Sorted: rows have the same numbers on every machine.
     classes = sorted(path for path in folder.iterdir() if path.is_dir())
     found = [
         path

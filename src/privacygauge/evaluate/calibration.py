@@ -108,27 +108,20 @@ def reliability(
 
     value = float(rmse(share, count))
     low, high = np.quantile(drawn(share), [(1 - level) / 2, (1 + level) / 2])
-    bins = []
-    for b, n, m, s in zip(
-        kept.tolist(), count.astype(int).tolist(), mean.tolist(), share.tolist(), strict=True
-    ):
-        # Limits on the observed share first: reweighting is monotone, so it carries them over.
-        trials = max(n * worth, 1.0)
-        limits = np.array([s, *rates.clopper_pearson(s * trials, trials, level)])
-        at_even_odds = _even_odds(np.clip(limits, 0, 1), odds).tolist()
-        fraction = Estimate(
-            value=at_even_odds[0],
-            low=at_even_odds[1],
-            high=at_even_odds[2],
-            level=level,
-            n=n,
-            method="Clopper-Pearson at even odds",
-        )
-        bins.append(
-            Bin(low=b / n_bins, high=(b + 1) / n_bins, n=n, mean_score=m, fraction=fraction)
-        )
     return Reliability(
-        tuple(bins),
+        tuple(
+            _bin(
+                int(b),
+                n_bins,
+                n=int(n),
+                mean=float(m),
+                share=float(s),
+                odds=odds,
+                level=level,
+                worth=worth,
+            )
+            for b, n, m, s in zip(kept, count, mean, share, strict=True)
+        ),
         Estimate(
             value=value,
             low=min(float(low), value),
@@ -147,3 +140,23 @@ def reliability(
 def _even_odds(share: Floats, odds: float) -> Floats:
     """Return the share of members reweighted to equal numbers of members and non-members."""
     return share * odds / (share * odds + (1 - share))
+
+
+def _bin(
+    b: int,
+    n_bins: int,
+    n: int,
+    mean: float,
+    share: float,
+    odds: float,
+    level: float,
+    worth: float,
+) -> Bin:
+    # Limits on the observed share first: reweighting is monotone, so it carries them over.
+    trials = max(n * worth, 1.0)
+    ends = np.array([share, *rates.clopper_pearson(share * trials, trials, level)])
+    value, low, high = _even_odds(np.clip(ends, 0, 1), odds).tolist()
+    fraction = Estimate(
+        value=value, low=low, high=high, level=level, n=n, method="Clopper-Pearson at even odds"
+    )
+    return Bin(low=b / n_bins, high=(b + 1) / n_bins, n=n, mean_score=mean, fraction=fraction)

@@ -134,6 +134,7 @@ def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
         In (0, 1).
     """
     rng = seeds.stream(seed, "language", "one run")
+    # Few canaries would choose the number of guesses badly: all default numbers are tried.
     if len(played) >= CHOOSE_FROM:
         found = chosen_guesses(played, 0.0, level=level, share=CHOOSING, rng=rng)
     else:
@@ -174,6 +175,7 @@ def _gaussian_bounds(found: GuessCounts, delta: float, right: Ints, level: float
     pairs = zip(found.n_guesses.tolist(), right.tolist(), strict=True)
     mu = [one_run_mu(m, r, v, level) for r, v in pairs]
     free = _free_bounds(found, delta, right, level)
+    # The mechanism's assumption can only add to what holds without it.
     return np.maximum(free, [gaussian_epsilon(x, delta) for x in mu])
 
 

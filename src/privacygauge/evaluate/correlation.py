@@ -42,6 +42,7 @@ def correlation_p_value(estimate: Estimate) -> float:
     """Return the two-sided p-value of a Pearson correlation (Student's t, n - 2 degrees)."""
     r = estimate.value
     n = estimate.n
+    # A perfect line would divide by 0 below.
     if abs(r) >= 1:
         return 0.0
     return 2 * float(stdtr(n - 2, -abs(r) * np.sqrt((n - 2) / (1 - r * r))))

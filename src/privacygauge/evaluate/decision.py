@@ -118,6 +118,7 @@ def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
     fixed sizes it varies less, so the interval holds at least at `level`.
     """
     found = sample_precision(decisions, level)
+    # Equal sides need no scaling.
     if isinstance(found, Skipped) or decisions.n_in == decisions.n_out:
         return found
     scaled = with_odds(found, decisions.n_out / decisions.n_in)

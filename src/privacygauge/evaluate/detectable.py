@@ -253,6 +253,7 @@ def _smallest(
     seen: Callable[[float], float], low: float, high: float, power: float
 ) -> float | None:
     """Return the smallest argument at which the increasing power curve `seen` reaches `power`."""
+    # Even the largest leak would often be missed.
     if seen(high) < power:
         return None
     for _ in range(_HALVINGS):

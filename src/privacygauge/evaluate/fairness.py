@@ -369,9 +369,11 @@ def folds_of(unit: Ints, secret: Bools, n_folds: int, rng: np.random.Generator) 
     class would be the same in all folds and would be learnt.
     """
     _, inverse = np.unique(unit, return_inverse=True)
+    # Units with rows on both sides count towards the one with more of them.
     mostly_in = np.bincount(inverse, weights=np.where(secret, 1.0, -1.0)) > 0
     fold = np.empty(len(mostly_in), np.int64)
     for side in (np.flatnonzero(mostly_in), np.flatnonzero(~mostly_in)):
+        # Dealt in turn: every fold has as many units of either side.
         fold[rng.permutation(side)] = np.arange(len(side)) % n_folds
     return fold[inverse]
 
@@ -439,6 +441,7 @@ def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: B
     share = int(np.count_nonzero(secret & known)) / max(int(np.count_nonzero(known)), 1)
     for code in columns.values():
         n = int(code.max()) + 1
+        # A prior in proportion to the sides: a rare value says little, and nothing is infinite.
         inside = np.bincount(code[known & secret], minlength=n) + _PRIOR * share
         outside = np.bincount(code[known & ~secret], minlength=n) + _PRIOR * (1 - share)
         total += (np.log(inside / share) - np.log(outside / (1 - share)))[code[asked]]

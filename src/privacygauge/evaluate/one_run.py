@@ -78,7 +78,13 @@ def one_run_epsilon(
     """
     beta = 1.0 - checks.level(level)
     r, v = _counts(n_canaries, n_guesses, n_right, delta)
-    pure = _logit_limit(r, v, beta)
+    # At delta = 0 the count is binomial with the probability e^epsilon / (1 + e^epsilon).
+    a = np.maximum(v, 1)
+    b = np.maximum(r - v + 1, 1)
+    # Share of right and of wrong guesses separately: 1 - right would lose its digits near 1.
+    right = betaincinv(a, b, beta)
+    wrong = betaincinv(b, a, 1.0 - beta)
+    pure = np.where(v > 0, np.clip(np.log(right) - np.log(wrong), 0.0, _LARGEST), 0.0)
     if delta == 0.0:
         return pure
     # Bisection between 0 and the bound at delta = 0: a positive delta only weakens it.
@@ -169,16 +175,6 @@ def _binomial_upper_tail(r: Ints, v: Ints, q: Floats) -> Floats:
     # P[Binomial(r, q) >= v] as an incomplete beta function, for 1 <= v <= r.
     tail = betainc(inside, np.maximum(r, 1) - inside + 1.0, q)
     return np.where(v <= 0, 1.0, np.where(v > r, 0.0, tail))
-
-
-def _logit_limit(r: Ints, v: Ints, beta: float) -> Floats:
-    a = np.maximum(v, 1)
-    b = np.maximum(r - v + 1, 1)
-    # Share of right and of wrong guesses separately: 1 - right would lose its digits near 1.
-    right = betaincinv(a, b, beta)
-    wrong = betaincinv(b, a, 1.0 - beta)
-    bound = np.clip(np.log(right) - np.log(wrong), 0.0, _LARGEST)
-    return np.where(v > 0, bound, 0.0)
 
 
 def _by_trade_off(

@@ -185,6 +185,7 @@ def standard_error(values: Floats, unit: Ints) -> float:
     if n_units < 2:
         return 1.0
     if n_units == n:
+        # Without repeated units: the usual standard error.
         return float(values.std(ddof=1)) / float(np.sqrt(n))
     return standard_error_of_units(values - values.mean(), unit) / n
 
@@ -233,6 +234,7 @@ def less(first: Estimate, second: Estimate, by: float = 0.0) -> Estimate:
     value = first.value - second.value - by
     low = value - float(np.hypot(first.value - first.low, second.high - second.value))
     high = value + float(np.hypot(first.high - first.value, second.value - second.low))
+    # A number without an interval, such as a formula's, limits no n.
     n = min((found.n for found in (first, second) if found.low < found.high), default=1)
     method = "root of the sum of squared half-widths"
     return Estimate(value=value, low=low, high=high, level=first.level, n=n, method=method)

@@ -215,6 +215,7 @@ def influences(transcript: Transcript, curve: Roc) -> Floats:
     sides = ((transcript.secret, inside), (~transcript.secret, outside))
     for side, shares in sides:
         rows = np.flatnonzero(side)
+        # Placements come by ascending score: put back in the order of rows.
         by_score = rows[np.argsort(transcript.score[rows])]
         result[by_score] = (shares - inside.mean()) / len(rows)
     return result

@@ -96,7 +96,12 @@ class SampledSteps:
         area = auc(transcript).value
         sizes = (transcript.n_in, transcript.n_out)
         limit = float(ndtri(checks.level(level)))
-        noises = self._noises()
+        # In the limit of many steps mu is q sqrt(steps) / noise: the ends of the search.
+        scale = self.sampling_rate * math.sqrt(self.steps)
+        least = max(_LEAST_NOISE, scale / _MOST_MU)
+        most = max(1.0, scale / _LEAST_MU)
+        number = math.ceil(math.log(most / least) / math.log(_RATIO)) + 1
+        noises = np.geomspace(most, least, number)
 
         def ruled_out(noise: float) -> bool:
             return area > _area(self, noise).quantile(*sizes, limit)
@@ -173,15 +178,6 @@ class SampledSteps:
         if excess(0.0) <= 0:
             return 0.0
         return float(brentq(excess, 0.0, float(found.loss[-1]), xtol=1e-9))
-
-    def _noises(self) -> Floats:
-        """Return the noise multipliers of the search, descending."""
-        # In the limit of many steps mu is q sqrt(steps) / noise.
-        scale = self.sampling_rate * math.sqrt(self.steps)
-        low = max(_LEAST_NOISE, scale / _MOST_MU)
-        high = max(1.0, scale / _LEAST_MU)
-        number = math.ceil(math.log(high / low) / math.log(_RATIO)) + 1
-        return np.asarray(np.geomspace(high, low, number), np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -264,6 +264,7 @@ def holm(p_values: Floats) -> Floats:
     order = np.argsort(p_values, kind="stable")
     steps = p_values[order] * np.arange(len(p_values), 0, -1)
     adjusted = np.empty(len(p_values))
+    # Step-down: a larger p-value is never adjusted to less than a smaller one.
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
 

@@ -76,6 +76,7 @@ def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
             f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out} of {n}: "
             "give more records, or a larger share to test"
         )
+    # Untested records are all trained on.
     return Dealt(checks.frozen(asked[unit]), checks.frozen((coins | ~asked)[unit]))
 
 

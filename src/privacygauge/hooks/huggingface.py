@@ -93,6 +93,7 @@ def audit_trainer(
         level=level,
     )
     found = callback_for(trainer, Path(out), asked)
+    # The trainer gets the dealt records: coins are tossed before it begins.
     trainer.train_dataset = found.training_set
     trainer.add_callback(found)
     return found

@@ -114,6 +114,7 @@ class TrainerAudit(TrainerCallback):
         inside[used] = False
         self.inside = inside
         self.tested = found.tested
+        # Written down before the training: coins are tossed once.
         self._keep_coins(owner)
         copies = 0 if asked.canaries is None else asked.canaries.copies
         put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]
@@ -211,7 +212,15 @@ class LanguageModelAudit(TrainerAudit):
 
     def texts(self, rows: Ints) -> list[str]:
         """Return the texts of some records, from their column or decoded from tokens."""
-        return [self._text(self.given[row]) for row in rows.tolist()]
+        texts = []
+        for number in rows.tolist():
+            row = self.given[number]
+            if isinstance(row.get(self.asked.text), str):
+                texts.append(str(row[self.asked.text]))
+                continue
+            ids = np.asarray(row["input_ids"]).tolist()
+            texts.append(str(self.tokenizer.decode(ids, skip_special_tokens=True)))
+        return texts
 
     def made_canaries(
         self, rng: np.random.Generator, n: int, spare: Ints
@@ -261,6 +270,7 @@ class LanguageModelAudit(TrainerAudit):
         load = load_causal if self.kind == "causal" else load_masked
         base = self.out / START if self.adapted else None
         target: Any = load(self.out / MODEL, device=device, base=base)
+        # Without a reference, the model before the training takes its place.
         reference: Any = load(asked.reference or self.out / START, device=device)
         if asked.canaries is not None:
             n = asked.canaries.n
@@ -268,6 +278,7 @@ class LanguageModelAudit(TrainerAudit):
             start = token_log_probabilities(reference, self.canary_texts[:n]).mean()
             self.canaries = canary_findings(
                 self.in_training,
+                # How much likelier each canary became in training, in nats per token.
                 start - loss[:n],
                 loss=loss[:n],
                 compared=loss[n:],
@@ -316,12 +327,6 @@ class LanguageModelAudit(TrainerAudit):
                 model = copy.deepcopy(model).unload()
             model.save_pretrained(folder, **how)
             self.tokenizer.save_pretrained(folder)
-
-    def _text(self, row: Row) -> str:
-        if isinstance(row.get(self.asked.text), str):
-            return str(row[self.asked.text])
-        ids = np.asarray(row["input_ids"]).tolist()
-        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     def _row(self, text: str) -> Row:
         """Return a canary with the columns of the first record, and its padding."""
@@ -380,7 +385,9 @@ class ClassifierAudit(TrainerAudit):
         k = int(model.config.num_labels)
         # An offset of 1 to k - 1 gives every wrong class the same probability.
         for row in rows:
-            name = _label(row)
+            name = next((name for name in ("labels", "label", "label_ids") if name in row), None)
+            if name is None:
+                raise InputError(f"records need a column labels for canaries, got {', '.join(row)}")
             row[name] = _match_type(row[name], (int(row[name]) + int(rng.integers(1, k))) % k)
         return rows, used
 
@@ -458,13 +465,6 @@ def _names(given: Any, unit: str | ArrayLike) -> tuple[str, ...]:
         return tuple(str(given[row][unit]) for row in range(n))
     number_units(unit, length=n)
     return tuple(map(str, np.asarray(unit).tolist()))
-
-
-def _label(row: Row) -> str:
-    name = next((name for name in ("labels", "label", "label_ids") if name in row), None)
-    if name is None:
-        raise InputError(f"records need a column labels for canaries, got {', '.join(row)}")
-    return name
 
 
 def _match_type(form: Any, value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -92,8 +92,23 @@ class MaskPlan:
         if n_units < 1:
             raise InputError(f"a text must have at least one unit to mask, got {n_units}")
         size = self.n_masked(n_units)
+        if self.pattern == "single":
+            return frozen(np.arange(n_units)[:, None])
+        n_subsets = math.comb(n_units, size)
+        if self.pattern == "exhaustive" and n_subsets > self.n_masks:
+            raise InputError(
+                f"n_masks must be at least the number of masks for the pattern exhaustive, got "
+                f"{self.n_masks} for the {n_subsets:,} ways to mask {size} of {n_units} units: use "
+                "the pattern balanced"
+            )
         rng = stream(self.seed, "masks", key, n_units, self.n_masks, self.pattern)
-        return frozen(_DRAW[self.pattern](n_units, size, self.n_masks, rng))
+        if self.pattern == "random":
+            drawn = [_permutation(n_units, rng)[:size] for _ in range(self.n_masks)]
+            return frozen(np.sort(np.stack(drawn), axis=1))
+        if n_subsets <= self.n_masks:
+            subsets = itertools.combinations(range(n_units), size)
+            return frozen(np.array(list(subsets), np.int64))
+        return frozen(_balanced_masks(n_units, size, self.n_masks, rng))
 
     def describe(self) -> dict[str, Any]:
         """Return all settings other than the texts that the masks depend on, as JSON values."""
@@ -103,13 +118,7 @@ class MaskPlan:
         return {**shared, "n_masks": int(self.n_masks), "fraction": float(self.fraction)}
 
 
-def _random(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
-    return np.sort(np.stack([_permutation(n, rng)[:size] for _ in range(k)]), axis=1)
-
-
 def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
-    if math.comb(n, size) <= k:
-        return _subsets(n, size)
     masks = np.empty((k, size), np.int64)
     left = np.empty(0, np.int64)
     for mask in masks:
@@ -126,34 +135,9 @@ def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints
     return np.sort(masks, axis=1)
 
 
-def _single(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
-    return np.arange(n)[:, None]
-
-
-def _exhaustive(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
-    if math.comb(n, size) > k:
-        raise InputError(
-            f"n_masks must be at least the number of masks for the pattern exhaustive, got {k} for "
-            f"the {math.comb(n, size):,} ways to mask {size} of {n} units: use the pattern balanced"
-        )
-    return _subsets(n, size)
-
-
-def _subsets(n: int, size: int) -> Ints:
-    return np.array(list(itertools.combinations(range(n), size)), np.int64)
-
-
 def _permutation(n: int, rng: np.random.Generator) -> Ints:
     # Sorting uniform numbers depends on fewer details of numpy than its shuffles do.
     return np.argsort(rng.random(n), kind="stable")
-
-
-_DRAW: dict[str, Callable[[int, int, int, np.random.Generator], Ints]] = {
-    "random": _random,
-    "balanced": _balanced_masks,
-    "single": _single,
-    "exhaustive": _exhaustive,
-}
 
 
 ROUNDING = 1e-3

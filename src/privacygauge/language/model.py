@@ -180,7 +180,12 @@ class CausalModel:
         with torch.inference_mode():
             inputs, row, position, token = _on_device(batch, self.module.device)
             if self.empty_source:
-                inputs = self._decoded(inputs)
+                ids = inputs["input_ids"]
+                source = ids.new_tensor(self.empty_source).expand(len(ids), -1)
+                start = ids.new_full((len(ids), 1), self.module.config.decoder_start_token_id)
+                # Padding is to the right of all scored positions, where no decoder looks.
+                read = torch.cat([start, ids[:, :-1]], 1)
+                inputs = {"input_ids": source, "decoder_input_ids": read}
                 # The decoder's start token moves every position by one.
                 position = position + 1
             if self.head is None:
@@ -198,16 +203,6 @@ class CausalModel:
                 parts.extend(_moments(*one) for one in zip(*few, strict=True))
             columns = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
             return dict(zip(self.answers, columns, strict=True))
-
-    def _decoded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the decoder's inputs, after its start token."""
-        import torch
-
-        ids = inputs["input_ids"]
-        source = ids.new_tensor(self.empty_source).expand(len(ids), -1)
-        start = ids.new_full((len(ids), 1), self.module.config.decoder_start_token_id)
-        # Padding is to the right of all scored positions, where no decoder looks.
-        return {"input_ids": source, "decoder_input_ids": torch.cat([start, ids[:, :-1]], 1)}
 
 
 Model = MaskedModel | CausalModel

@@ -345,8 +345,20 @@ def tokens_of(
         content = np.flatnonzero(~framing)
         # Tokens of the frame before the text, and after it.
         frame = (int(content[0]), int(len(framing) - 1 - content[-1]))
+        ids = [row.ids[at] for row in rows]
+        unknown = tokenizer.unknown_id
+        n_unknown = [0 if unknown is None else np.count_nonzero(its == unknown) for its in ids]
         gathered.append(
-            _gather_tokens(keys, rows, at=at, unknown_id=tokenizer.unknown_id, frame=frame)
+            Tokens(
+                keys=keys,
+                ids=np.concatenate(ids),
+                units=np.concatenate([row.units[at] for row in rows]),
+                starts=np.cumsum([0, *map(len, ids)]),
+                n_units=np.array([row.n_units for row in rows]),
+                n_truncated=np.array([row.n_truncated[at] for row in rows]),
+                n_unknown=np.array(n_unknown),
+                frame=frame,
+            )
         )
     return gathered, unit
 
@@ -396,7 +408,14 @@ def _rows(
     limit: Sequence[int],
     unit: Unit,
 ) -> tuple[list[_Row], Unit]:
-    if not _all_equal(found):
+    # Tokens can be compared one by one only where all tokenizers give the same ones.
+    alike = all(
+        np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
+        and np.array_equal(a.spans[~a.framing], b.spans[~b.framing])
+        for other in found[1:]
+        for a, b in zip(found[0], other, strict=True)
+    )
+    if not alike:
         unit = "word"
     parts = zip(*found, strict=True)
     return [_row(text, part, limit, unit) for text, part in zip(texts, parts, strict=True)], unit
@@ -481,34 +500,3 @@ def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
         if len(words) and not found.framing[i]:
             touched[i] = words[0], words[-1]
     return touched
-
-
-def _all_equal(found: Sequence[Sequence[EncodedText]]) -> bool:
-    """Return whether all tokenizers give the same tokens at the same positions."""
-    return all(
-        np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
-        and np.array_equal(a.spans[~a.framing], b.spans[~b.framing])
-        for other in found[1:]
-        for a, b in zip(found[0], other, strict=True)
-    )
-
-
-def _gather_tokens(
-    keys: tuple[str, ...],
-    rows: Sequence[_Row],
-    at: int,
-    unknown_id: int | None,
-    frame: tuple[int, int],
-) -> Tokens:
-    ids = [row.ids[at] for row in rows]
-    unknown = [np.count_nonzero(its == unknown_id) if unknown_id is not None else 0 for its in ids]
-    return Tokens(
-        keys=keys,
-        ids=np.concatenate(ids),
-        units=np.concatenate([row.units[at] for row in rows]),
-        starts=np.cumsum([0, *map(len, ids)]),
-        n_units=np.array([row.n_units for row in rows]),
-        n_truncated=np.array([row.n_truncated[at] for row in rows]),
-        n_unknown=np.array(unknown),
-        frame=frame,
-    )

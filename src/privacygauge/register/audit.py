@@ -241,6 +241,7 @@ def _metrics(line: RegisterLine, number: Number) -> list[Plain]:
     found = number.estimate
     name = f"{number.label}; guessing: {number.guessing}" if number.guessing else number.label
     made: dict[str, Plain] = {"made": line.made, "version": line.version, "seed": line.seed}
+    # A computed number has no interval.
     if found is None:
         return [_metric(start, name, number.value, {"method": number.method, **made})]
     args = {"level": found.level, "n": found.n, "method": plain(found.method), **made}

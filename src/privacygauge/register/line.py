@@ -154,6 +154,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
 
 def _number(part: Part) -> Number:
     shown = part.part("shown")
+    # Reports print an interval as "low to high".
     low, _, high = shown.text("interval").partition(" to ")
     # A computed number has no estimate; that of a skipped one holds the reason only.
     estimated = "estimate" in part and _is_computed(part)

@@ -100,17 +100,17 @@ class Plays:
         # first[unit] the unit at which that series starts.
         owner = np.repeat(np.arange(len(self.series)), [s.trials for s in self.series])
         first = np.searchsorted(owner, owner)
-        found = [
-            self._play(self.series[owner[unit]], int(unit - first[unit]))
-            for unit in range(task.start, task.stop)
-        ]
-        return {"accuracy": [f[0] for f in found], "baseline": [f[1] for f in found]}
-
-    def _play(self, series: Series, trial: int) -> tuple[float, float]:
-        # By label and trial, so that adding a series changes no other number.
-        rng = seeds.stream(self.seed, "feldman2019", series.label, trial)
-        played = play(series.analyst, series.deal(rng), series.k, rng)
-        return played.accuracy, played.baseline
+        found = []
+        for unit in range(task.start, task.stop):
+            series = self.series[owner[unit]]
+            trial = int(unit - first[unit])
+            # By label and trial, so that adding a series changes no other number.
+            rng = seeds.stream(self.seed, "feldman2019", series.label, trial)
+            found.append(play(series.analyst, series.deal(rng), series.k, rng))
+        return {
+            "accuracy": [played.accuracy for played in found],
+            "baseline": [played.baseline for played in found],
+        }
 
     def plan(self) -> Plan:
         """Return the plan of the run: one unit per play."""
@@ -356,8 +356,7 @@ def feldman_fig4(effort: Effort) -> Table:
             analyst=NaiveBayes(),
             deal=Uniform(POINTS, m),
             k=k,
-            # Plays with few queries are cheap, and their bias is as small beside the same noise.
-            trials=min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200),
+            trials=_trials(k, effort),
         )
         for (b, m), k in needed.items()
     ]
@@ -491,3 +490,11 @@ def _power_between(few: int, many: int, ratio: float) -> float:
 
 def _label_4(bias: float, m: int) -> str:
     return f"nb, bias {bias}, m {m}"
+
+
+def _trials(k: int, effort: Effort) -> int:
+    """Return the number of trials: more of them where k is small.
+
+    Plays with few queries are cheap, and their bias is as small beside the same noise.
+    """
+    return min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200)

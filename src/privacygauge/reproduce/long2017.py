@@ -361,7 +361,20 @@ def model_and_candidates(label: str, seed: int) -> tuple[object, NDArray[Any], I
     """Return the training and the candidates' features and classes for a row of Table 2."""
     # `numeric` counts the leading columns that naive Bayes takes as numbers, not as categories.
     kind, data = label.split("-")
-    x, y, numeric = _adult(kind, seed) if data == "Adult" else _purchases(seed)
+    if data == "Adult":
+        x, y, numeric = _adult(kind, seed)
+    else:
+        # The reader's own purchases, or else the stand-in.
+        path = own_file(PURCHASES)
+        x, y = location30() if path is None else purchases(path)
+        if len(y) < CANDIDATES:
+            raise InputError(
+                f"{PURCHASES} must have {CANDIDATES:,} records or more, got {len(y):,}"
+            )
+        rows = _candidates(len(y), seed)
+        x = x[rows]
+        y = y[rows]
+        numeric = 0
     if kind == "NN":
         return network(data), x, y
     if kind == "LR":
@@ -389,16 +402,6 @@ def _logistic(random_state: int) -> Any:
     # The usual tolerance stops further from the optimum than one record moves it, so that PDTP
     # would measure the solver.
     return LogisticRegression(tol=1e-6, max_iter=2_000)
-
-
-def _purchases(seed: int) -> tuple[Floats, Ints, int]:
-    """Return candidates from the reader's own purchases, or else from the stand-in."""
-    path = own_file(PURCHASES)
-    x, y = location30() if path is None else purchases(path)
-    if len(y) < CANDIDATES:
-        raise InputError(f"{PURCHASES} must have {CANDIDATES:,} records or more, got {len(y):,}")
-    rows = _candidates(len(y), seed)
-    return x[rows], y[rows], 0
 
 
 def _adult(kind: str, seed: int) -> tuple[Floats, Ints, int]:

@@ -382,6 +382,7 @@ def mean_over_draws(name: str, values: Sequence[Estimate | Skipped]) -> Estimate
     if skipped is not None:
         return Skipped(name, skipped.reason)
     known = [x for x in values if isinstance(x, Estimate)]
+    # A single draw keeps its interval by note.
     if len(known) == 1:
         return known[0]
     points = np.array([x.value for x in known])

@@ -213,6 +213,7 @@ def _fit(
         raise InputError(f"features must be of {checks.short_list(FEATURES)}, got {unknown[0]!r}")
     chosen = columns[:, [place for name in row for place in FEATURES[name]]]
     weights = None if kind == "none" else kind
+    # Scaled, so that the penalty weighs all features alike.
     model = make_pipeline(StandardScaler(), LogisticRegression(class_weight=weights))
     model.fit(chosen[learn], detected[learn])
     odds = model.decision_function(chosen)
@@ -359,7 +360,9 @@ def _figure(name: str, number: str, fprs: Sequence[float], effort: Effort) -> Ta
         ):
             played = [energy_transcript(scores, signal) for scores in drawn]
             found = [
-                tpr_at_fpr(roc(x), fpr, LEVEL, independent=x.independent).estimate for x in played
+                # Notes are independent, not their samples.
+                tpr_at_fpr(roc(x), fpr, LEVEL, independent=x.independent).estimate
+                for x in played
             ]
             cells[label] = Cell(paper, mean_over_draws(label, found))
         rows.append(Row(f"FPR {fpr:g}", cells))

@@ -203,7 +203,17 @@ def _rows(trained: Iterable[tuple[str, Sequence[Pair]]], most: float, seed: int)
             continue
         found = score_pairs(pairs, seed, (SCORE,))
         widest.append((found, name))
-        summary.append(_errors(name, found, seed))
+        some = calibrations(found, SCORE, seed, LEVEL)
+        alike = over_models([one.rmse_of_bins for one in some], "bins alike", least=0.0)
+        summary.append(
+            Row(
+                f"{name}: RMSE",
+                {
+                    SCORE: Cell(None, over_fits([one.rmse for one in some])),
+                    f"{SCORE}, bins alike": Cell(None, alike),
+                },
+            )
+        )
         bins += bin_rows(name, found, (SCORE,))
     summary.append(Row("largest RMSE", {SCORE: Cell(most, _largest(widest, seed))}))
     return (*summary, *bins)
@@ -304,18 +314,6 @@ def _noisy(
         target = defend_predictions(MemGuard(), pair.target, rngs[0])
         found.append(Pair(target, defend_predictions(MemGuard(), pair.shadow, rngs[1])))
     return found
-
-
-def _errors(name: str, found: Sequence[MemberScores], seed: int) -> Row:
-    some = calibrations(found, SCORE, seed, LEVEL)
-    alike = over_models([one.rmse_of_bins for one in some], "bins alike", least=0.0)
-    return Row(
-        f"{name}: RMSE",
-        {
-            SCORE: Cell(None, over_fits([one.rmse for one in some])),
-            f"{SCORE}, bins alike": Cell(None, alike),
-        },
-    )
 
 
 def _largest(found: Sequence[tuple[Sequence[MemberScores], str]], seed: int) -> Estimate | Skipped:

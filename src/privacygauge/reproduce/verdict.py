@@ -367,6 +367,7 @@ def _less(
     assert isinstance(other, Estimate)
     if one == other and one.low < one.high:
         # Equal to the last digit, interval included, can only be the same records.
+        # Not -by: a 0 has no sign in a table.
         value = 0.0 - by
         return Estimate(
             value=value,

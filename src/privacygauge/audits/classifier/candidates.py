@@ -310,6 +310,7 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
         f"{percent(f.accuracy.value)} of the time; guessing gives 50%."
     )
     allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""
+    # Every record is guessed about in as many models.
     guesses = int(f.per_target[f.best.title].n[0])
     yield (
         f"With {rate(f.level)} confidence the share of right guesses lies between "

@@ -394,6 +394,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
         require_logits(held.trainer.name, held.trainer.logits)
     fitted = _load_fitted(asked, held, work)
     shadows = _shadows(asked, held, work)
+    # Options as they were settled: resuming needs no estimate of the cost.
     if running.invocation is not None:
         settled = replace(asked, shadows=shadows, budget=None).settled()
         running = replace(running, invocation={**running.invocation, "options": settled})

@@ -312,6 +312,7 @@ class LanguageRequest(Request):
         given = (("target", target, self.base), ("reference", self.reference, None))
         for role, path, base in given:
             found = None if path is None else known_kind(path, base)
+            # A folder need not say its kind.
             if found not in (None, kind):
                 raise InputError(
                     f"--{role} must be a {kind} language model, got a {found} one in {path}: "

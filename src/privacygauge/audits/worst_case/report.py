@@ -16,6 +16,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, is_resolved
 from privacygauge.report import defended
+from privacygauge.report.attacks.tables import tpr
 from privacygauge.report.axes import MARKERS, OTHER, SERIES, axes, legend_above, plot_label
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
 from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
@@ -195,8 +196,8 @@ def _overview(f: WorstCaseResult) -> Table:
     rows: Rows = [
         {
             "Training": t.title,
-            "Canaries found": cell(t.canaries(f.fpr)),
-            "Ordinary found": cell(t.ordinary(f.fpr)),
+            "Canaries found": tpr(t.canaries(f.fpr)),
+            "Ordinary found": tpr(t.ordinary(f.fpr)),
             "Models right": percent_estimate(t.accuracy, 1).value,
         }
         for t in f.trainings
@@ -363,15 +364,10 @@ def _line(f: WorstCaseResult, t: AttackedTraining) -> Row:
     tags = {"leaves least": best, "worse than average": f.worse_for_canaries(t)}
     grade = grade_of_group(t.found.canaries).word
     name = Cell(shorten(t.title), (*claim, grade), tuple(x for x in tags if tags[x]))
-    rates = [cell(x) for fpr in f.fprs for x in (t.canaries(fpr), t.ordinary(fpr))]
+    rates = [tpr(x) for fpr in f.fprs for x in (t.canaries(fpr), t.ordinary(fpr))]
     areas = [decimal_estimate(group.highest_auc) for group in t.found.groups]
     cells: tuple[Content, ...] = (name, percent_estimate(t.accuracy, 1), *rates, *areas)
     return Row(cells, Tone.BEST if best else Tone.PLAIN)
-
-
-def cell(found: RateAtFpr) -> Cell:
-    """Return a rate, with a dagger if it rests on too few records."""
-    return Cell(tpr_estimate(found.estimate, found.fpr), doubtful=not found.resolved)
 
 
 def _places(f: WorstCaseResult) -> Iterator[Block]:
@@ -397,7 +393,7 @@ def _attacks(f: WorstCaseResult, t: AttackedTraining, number: int) -> Table:
     for name in dict.fromkeys(name for group in groups for name in group):
         both = [group.get(name) for group in groups]
         rates = [
-            DASH if played is None else cell(played.rates[place])
+            DASH if played is None else tpr(played.rates[place])
             for place in range(len(f.fprs))
             for played in both
         ]

@@ -128,8 +128,7 @@ class AdversarialRegularisation(ByEpoch):
         if not 0 <= self.weight < math.inf:
             raise InputError(f"weight must be finite and at least 0, got {self.weight}")
         checks.at_least(1, attack_steps=self.attack_steps)
-        if not 0 < self.attack_rate < math.inf:
-            raise InputError(f"attack_rate must be finite and above 0, got {self.attack_rate}")
+        checks.positive(attack_rate=self.attack_rate)
 
     @property
     def name(self) -> str:

@@ -280,8 +280,7 @@ class Temperature:
     """Temperature, finite and above 0; answers become less certain above 1."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.t < np.inf:
-            raise InputError(f"t must be finite and above 0, got {self.t}")
+        checks.positive(t=self.t)
 
     name = "temperature"
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
@@ -209,8 +209,7 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     >>> round(noise_for(4.38, 1e-5, sampling_rate=1.0, steps=4), 2)
     2.0
     """
-    if not 0 < epsilon < math.inf:
-        raise InputError(f"epsilon must be finite and above 0, got {epsilon}")
+    checks.positive(epsilon=epsilon)
     checks.level(delta, "delta")
 
     def renyi(log_noise: float) -> float:
@@ -314,8 +313,7 @@ class PrivateTraining(ByEpoch):
     """Clipping norm of a record's gradient, above 0."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.clip < math.inf:
-            raise InputError(f"clip must be finite and above 0, got {self.clip}")
+        checks.positive(clip=self.clip)
         # Its validation is that of these two fields.
         SubsampledGaussian(self.noise_multiplier, self.sampling_rate, 1)
 
@@ -361,9 +359,11 @@ class PrivateTraining(ByEpoch):
         own = task.inside[model]
         for _ in range(self.steps_an_epoch):
             # Coins are tossed for records outside too: leaving one out changes no other coin.
-            heads = rng.random(len(own)) < self.sampling_rate
-            rows = torch.from_numpy(np.flatnonzero(own & heads))
+            rows = torch.from_numpy(np.flatnonzero(own & self._coins(rng, len(own))))
             yield rows.to(task.x.device)
+
+    def _coins(self, rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
+        return rng.random(n) < self.sampling_rate
 
 
 def noise_of(task: Task, model: int) -> torch.Generator:

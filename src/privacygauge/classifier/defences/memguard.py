@@ -50,8 +50,7 @@ class AttackClassifier:
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not 0 < self.learning_rate < np.inf:
-            raise InputError(f"learning_rate must be finite and above 0, got {self.learning_rate}")
+        checks.positive(learning_rate=self.learning_rate)
         if not 0 <= self.penalty < np.inf:
             raise InputError(f"penalty must be finite and at least 0, got {self.penalty}")
 
@@ -226,9 +225,7 @@ class MemGuard:
             raise InputError(
                 f"budget must be in [0, 2], the range of L1 distances, got {self.budget}"
             )
-        for name in ("c2", "c3", "step"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise InputError(f"{name} must be finite and above 0, got {getattr(self, name)}")
+        checks.positive(c2=self.c2, c3=self.c3, step=self.step)
         if self.steps < 1:
             raise InputError(f"steps must be at least 1, got {self.steps}")
 

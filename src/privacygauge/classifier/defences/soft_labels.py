@@ -99,7 +99,7 @@ class Mixup(ByLoss):
     """Parameter of the Beta distribution, above 0; small values hardly blend."""
 
     def __post_init__(self) -> None:
-        _positive(self.alpha, "alpha")
+        checks.positive(alpha=self.alpha)
 
     name = "mixup"
 
@@ -140,7 +140,7 @@ class RelaxLoss(ByLoss):
     """Mean loss to train towards, above 0, in nats."""
 
     def __post_init__(self) -> None:
-        _positive(self.target, "target")
+        checks.positive(target=self.target)
 
     name = "relaxloss"
 
@@ -254,7 +254,7 @@ class Distillation:
     """Divisor of the teacher's logits, above 0."""
 
     def __post_init__(self) -> None:
-        _positive(self.temperature, "temperature")
+        checks.positive(temperature=self.temperature)
 
     name = "distillation"
 
@@ -503,8 +503,3 @@ class SplitAnswers:
             # Only models without the member may label it.
             labels[i, own] = (told * outside[:, :, None]).sum(axis=0) / self.without
         return last_logits(_OnLabels(self.networks, labels), cohort)
-
-
-def _positive(value: float, name: str) -> None:
-    if not 0 < value < math.inf:
-        raise InputError(f"{name} must be finite and above 0, got {value}")

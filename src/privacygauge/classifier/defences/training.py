@@ -121,7 +121,7 @@ class WeightDecay:
     """Factor of the weights that is added to the gradient, above 0."""
 
     def __post_init__(self) -> None:
-        _positive(self.strength, "strength")
+        checks.positive(strength=self.strength)
 
     name = "l2"
 
@@ -211,8 +211,7 @@ class Private:
     """Clipping norm of a record's gradient, above 0."""
 
     def __post_init__(self) -> None:
-        _positive(self.epsilon, "epsilon")
-        _positive(self.clip, "clip")
+        checks.positive(epsilon=self.epsilon, clip=self.clip)
         if self.delta is not None:
             checks.level(self.delta, "delta")
 
@@ -293,11 +292,6 @@ class OtherTraining:
         return self.by
 
 
-def _positive(value: float, name: str) -> None:
-    if not 0 < value < math.inf:
-        raise InputError(f"{name} must be finite and above 0, got {value}")
-
-
 _TOLERANCE = 1e-3
 """Largest norm of the gradient at the optimum; the sensitivity allows for it."""
 
@@ -322,10 +316,7 @@ class OutputPerturbation:
     """Weight of half the squared norm, per record of an average training set, above 0."""
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "strength"):
-            value = getattr(self, name)
-            if not 0 < value < math.inf:
-                raise InputError(f"{name} must be finite and above 0, got {value}")
+        checks.positive(epsilon=self.epsilon, strength=self.strength)
         if self.delta is not None:
             checks.level(self.delta, "delta")
 

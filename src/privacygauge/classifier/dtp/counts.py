@@ -591,7 +591,11 @@ def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:
     joint = joint_over_cells(counts)
     for label in np.unique(y):
         mine = np.flatnonzero(y == label)
-        log_odds = _log_odds(joint, int(label))
+        others = np.delete(joint, label, axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rest = logsumexp(others, axis=0) if len(others) else np.full(joint.shape[1:], -np.inf)
+            # NaN where no class is possible.
+            log_odds = joint[label] - rest
         one = Removal(removal.base[mine], removal.step[mine])
         result[mine] = _largest(log_odds, codes[mine], one)
     return result
@@ -607,14 +611,6 @@ def joint_over_cells(counts: Counts) -> Floats:
         # Each attribute's table along its own axis: broadcasting spans the domain.
         joint = joint + counts.log_conditional(j).reshape(shape)
     return joint
-
-
-def _log_odds(joint: Floats, label: int) -> Floats:
-    """Return the log odds of a class against all others; NaN where no class is possible."""
-    others = np.delete(joint, label, axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rest = logsumexp(others, axis=0) if len(others) else np.full(joint.shape[1:], -np.inf)
-        return np.asarray(joint[label] - rest, np.float64)
 
 
 def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
@@ -695,6 +691,7 @@ def dtp_over_cells_binned(counts: Counts, codes: Ints, y: Ints, width: float) ->
     result = np.zeros(len(y))
     for i, label in enumerate(y):
         agree = cells == codes[i]
+        # Leaving a record out changes the joint of its own class alone.
         log_rho = removal.base[i] + np.where(agree, removal.step[i], 0.0).sum(axis=1)
         changed = joint.copy()
         changed[label] += log_rho

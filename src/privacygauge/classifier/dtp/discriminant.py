@@ -418,9 +418,11 @@ class _Normal:
         """Return the log density up to a constant, (q,); 0 in an empty class, NaN if unknown."""
         if self.count == 0:
             return np.zeros(len(queries))
+        # One record has no covariance: no answer.
         if self.count == 1:
             return np.full(len(queries), np.nan)
         variances = self.variances(learner, self.count)
+        # Without spread in a direction the covariance has no inverse.
         if variances.min() <= 0:
             return np.full(len(queries), np.nan)
         far = ((queries - self.mean) @ self.axes.T) ** 2 / variances

@@ -117,6 +117,7 @@ def measured_rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
     chosen = np.unique(checks.integers(rows, "rows"))
     if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
         raise InputError(f"rows must lie in 0..{n - 1}, got {checks.short_list(chosen.tolist())}")
+    # A person's rows are left out together, so all of them are measured.
     return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
 
 

@@ -128,6 +128,7 @@ def _values_between(columns: list[_Column], first: Ints, second: Ints, share: Fl
             continue
         a = column[first].astype(np.float64)
         place = a + share * (column[second] - a)
+        # Missing and infinite values have no place between.
         known = np.isfinite(place)
         result[known, j] = _nearest(column, place[known])
     return result

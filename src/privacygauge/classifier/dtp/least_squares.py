@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from privacygauge.classifier.dtp.learner import logs, matrix, training_set
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -202,6 +203,7 @@ class FittedLeastSquares:
         """Return y_i - score_i without the record, (r, k), and True where that is inexact, (r,)."""
         centred = self.x[rows] - self._centre
         leverage = 1 / len(self.x) + (centred * self._responses[:, rows].T).sum(axis=1)
+        # 1 - leverage divides the residual: near 0 its digits are lost.
         lost = 1 - leverage < _LOST
         errors = self._classes[rows] - self.scores(self.x[rows])
         return errors / np.where(lost, 1.0, 1 - leverage)[:, None], lost
@@ -245,8 +247,7 @@ class Rbf:
     """One over twice the squared width, above 0."""
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.gamma) and self.gamma > 0):
-            raise InputError(f"gamma must be finite and above 0, got {self.gamma}")
+        checks.positive(gamma=self.gamma)
 
     def describe(self) -> Mapping[str, Any]:
         """Return the kind and its width, as JSON values."""
@@ -272,8 +273,7 @@ class KernelRidge:
     """`Linear`, `Rbf`, or any other."""
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.l2) and self.l2 > 0):
-            raise InputError(f"l2 must be finite and above 0, got {self.l2}")
+        checks.positive(l2=self.l2)
 
     name = "kernel ridge regression"
 

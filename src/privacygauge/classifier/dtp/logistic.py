@@ -226,6 +226,7 @@ class Problem:
         if np.abs(self.x @ step).max() <= _NEAR:
             return True
         off = self.residuals((self.x @ v)[:, None], self.label)[:, 0] * self.n[:, None]
+        # The size of the terms of a gradient bounds the rounding of their sum.
         sizes = np.abs(self.x).T @ np.abs(off) + np.abs(self.penalty * v)
         return bool((np.abs(gradient) <= 16 * np.finfo(np.float64).eps * sizes).all())
 
@@ -337,6 +338,7 @@ class _Steps:
         weighed = of * self.metric[:, None]
         length = (of * weighed).sum(axis=(0, 2))
         share = (step * weighed).sum(axis=(0, 2))
+        # A step of length 0 has no direction.
         known = length > 0
         return np.asarray(np.divide(share, length, out=np.zeros_like(share), where=known))[:, None]
 
@@ -572,7 +574,7 @@ class FittedLogistic:
         # Leaving out equal records gives the same classifier.
         _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
-        # Without its last record a class is gone: other parameters, which are fitted anew.
+        # Without its last record a class is gone: other parameters, which are fitted again.
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1
         weights = np.empty((len(first), self.x.shape[1], k))
         intercepts = np.empty((len(first), k))

@@ -576,6 +576,7 @@ def categorical_records(
     codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float
 ) -> CategoricalRecords:
     """Return records (n, m) with classes (n,), ready to be removed one at a time."""
+    # One number per cell of the table: equal records of a class stand together.
     key = np.ravel_multi_index((*codes.T, y), (*sizes, n_classes))
     order = np.argsort(key, kind="stable")
     _, first, size = np.unique(key[order], return_index=True, return_counts=True)

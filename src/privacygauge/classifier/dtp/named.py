@@ -374,7 +374,9 @@ def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> In
     are `sure` (r,), because the shortcut covers them, are chosen.
     """
     places = np.flatnonzero(sure)
+    # By falling PDTP, then by falling lower end of DTP.
     places = places[np.lexsort((-low[places], -own[places]))]
+    # Some at random as well: a fault need not show at the riskiest.
     others = places[SPOTS:]
     drawn = rng.choice(others, min(SPOTS, len(others)), replace=False)
     return np.sort(np.concatenate([places[:SPOTS], drawn]))

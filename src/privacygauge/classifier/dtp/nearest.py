@@ -123,6 +123,7 @@ class FittedNeighbours:
         """
         found = np.empty((len(rows), len(queries), self.n_classes))
         weights = 1 / squares
+        # Scales that hardly move keep the order of far records: only near ones are compared again.
         is_near = weights.max(axis=1, initial=0) <= _ALIKE * weights.min(axis=1, initial=np.inf)
         for place in np.flatnonzero(~is_near):
             near = self._nearest_others(int(rows[place]), squares[place], queries)

@@ -127,6 +127,7 @@ def dtp_bound(constant: Bound, parameters: Floats, without: Floats) -> Floats:
             f"without must have the shape (r, ...) for the parameters {np.shape(parameters)}, "
             f"got {np.shape(without)}"
         )
+    # In the largest norm, for which the constant holds.
     moved = np.abs(without - parameters).reshape(len(without), -1).max(axis=1, initial=0.0)
     return np.asarray(constant.value * moved, np.float64)
 

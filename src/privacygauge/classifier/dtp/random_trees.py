@@ -113,6 +113,7 @@ class RandomDecisionTrees:
             if size is None:
                 continue
             codes = x[:, column]
+            # Fractions are no codes.
             bad = np.flatnonzero((codes < 0) | (codes >= size) | (codes != np.trunc(codes)))
             if len(bad):
                 raise InputError(
@@ -215,6 +216,7 @@ class FittedTrees:
         tables = []
         for leaves in self.leaves:
             keys, place = np.unique(leaves, return_inverse=True)
+            # One more row, of zeros, for queries that reach a leaf without records.
             counts = np.zeros((len(keys) + 1, self.n_classes))
             np.add.at(counts, (place, self.y), 1.0)
             tables.append((keys, counts))

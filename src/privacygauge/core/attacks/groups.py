@@ -70,6 +70,7 @@ def _moments(values: Floats, side: Bools) -> tuple[Floats, ...]:
     """Return the means of both groups, then the sums of squared residuals, (n, q) each."""
     means = group_mean(values, side), group_mean(values, ~side)
     squares = values - np.where(side, *means)
+    # In place: no second array of this size.
     squares *= squares
     return *means, *(np.sum(squares, axis=0, where=mask) for mask in (side, ~side))
 

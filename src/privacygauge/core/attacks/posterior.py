@@ -105,6 +105,7 @@ class Histogram:
         """
         scale = self.scale(signal)
         everything = self._fit(scale, member)
+        # Classes start from the fit of all classes, which those of one side keep.
         edges, score = (np.tile(part, (n_classes, 1)) for part in everything)
         for c, rows in _rows_by_class(stratum, n_classes):
             if member[rows].any() and not member[rows].all():
@@ -144,6 +145,7 @@ class HistogramPosterior:
     def of(self, signal: Floats, stratum: Ints) -> Floats:
         """Return the posterior of each row's bin; rows beyond the edges take the outer bins."""
         scale = self.source.scale(signal)
+        # Only inner edges count, so that rows beyond the outer ones fall into the outer bins.
         above = (scale[:, None] >= self.edges[stratum, 1:-1]).sum(axis=1)
         posterior: Floats = self.score[stratum, above]
         return posterior

@@ -164,6 +164,7 @@ def _area(value: Floats, member: Bools) -> float:
     """Return the AUC; ties count half."""
     inside = value[member]
     outside = np.sort(value[~member])
+    # Strictly below plus at or below: twice the share, with ties as halves.
     below = sum(np.searchsorted(outside, inside, side).mean() for side in ("left", "right"))
     return float(below / (2 * len(outside)))
 
