@@ -75,10 +75,13 @@ def chosen_attacks(
     Raises
     ------
     InputError
-        If no attack of the suite has one of the names.
+        If no attack of the suite has one of the names, or something is neither.
     """
     if chosen is None:
         return suite, ()
+    is_sequence = isinstance(chosen, Sequence) and not isinstance(chosen, str)
+    by_object = [one for one in chosen if not isinstance(one, str)] if is_sequence else chosen
+    checks.kinds(by_object, "attacks", "score", "pg.attacks.Threshold(...)")
     known = tuple(dict.fromkeys(attack.name for attack in suite))
     names: dict[str, None] = {}
     for name in chosen:

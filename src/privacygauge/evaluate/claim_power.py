@@ -6,6 +6,7 @@ those of the assumed mechanism.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np

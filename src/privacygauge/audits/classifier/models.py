@@ -168,7 +168,6 @@ def audit_model(
     checks.kind(slices, "slices", Mapping, "a mapping of names to columns")
     checks.kind(run, "run", (str, Path), "the path of a folder")
     played, _ = chosen_attacks(attacks, pool_attacks(logits=True))
-    checks.kinds(played, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     about = prepare_records(model if queries is None else with_labels(model, y), x, y)
     queries = None if queries is None else queries.fitting(about.x)
@@ -285,7 +284,6 @@ def audit_pool(
     played, unplayed = chosen_attacks(
         attacks, pool_attacks(logits=True) if further is None else further.attacks
     )
-    checks.kinds(played, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     asked = named_columns(slices, show_columns)
     target = as_predictions(target, "target", unit=unit, columns=asked)

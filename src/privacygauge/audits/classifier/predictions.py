@@ -256,7 +256,6 @@ def audit_classifier(
     running = Running(command, seed, level, provenance)
     suite = prediction_attacks(logits=True, features=True)
     played, unplayed = chosen_attacks(attacks, suite)
-    checks.kinds(played, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     checks.kinds(show_columns, "show_columns", str, "'ward'")
     checks.kind(slices, "slices", "__iter__", "names of columns, or a mapping of names to columns")
