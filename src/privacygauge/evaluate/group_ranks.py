@@ -60,6 +60,9 @@ class RankedGroups:
     smallest: int | None
     """Records of the smallest group, half of them members, that would be shown if ranked perfectly;
     None if no group was tested, or none would be shown."""
+    below: tuple[RankedGroup, ...] = ()
+    """Groups whose members an attack ranks below their non-members, worse than by chance and worse
+    than among all records, the lowest AUC first."""
 
 
 def ranked_groups(
@@ -83,7 +86,7 @@ def ranked_groups(
         Permutes the secret bits.
     level : float
         In (0, 1). If no score depends on membership, no group at all is shown with probability at
-        least `level`.
+        least `level`, and none below with the same probability.
     handicaps : mapping of str to float, optional
         Approximate factors on the p-values of attacks, at least 1, by title; as in `tail`.
     fixed : collection of str
@@ -130,34 +133,42 @@ def ranked_groups(
     factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
     # A handicap on p-values, as a difference of standardised rank sums.
     behind = np.log(factors) / _TYPICAL
+    # Largest sums of members above non-members, and of members below them.
     dealt = np.sort(_largest_of_deals(inside, stage, groups=groups, behind=behind, rng=rng))
-    critical = float(dealt[-allowed]) if allowed else np.inf
+    critical = dealt[:, -allowed] if allowed else np.full(2, np.inf)
     # A second test per group, by Bonferroni: does it exceed what the AUC on all records explains?
     each = (1 - level) / len(groups)
     beyond = float(ndtri(1 - each))
     area = np.array([auc(transcript).value for _, transcript in played])
-    shown = []
+    shown: tuple[list[RankedGroup], list[RankedGroup]] = ([], [])
     for group in groups:
         bits = inside[group.items]
-        found = group.standardised(bits[None])[0] - behind
-        excess = found - group.expected(area, bits)
-        best = int(np.argmax(np.where(excess > beyond, found, -np.inf)))
-        if found[best] <= critical or excess[best] <= beyond:
-            continue
-        title, transcript = played[best]
-        shown.append(
-            RankedGroup(
-                column=group.column,
-                group=group.name,
-                attack=title,
-                auc=auc(transcript.part(group.rows), 1 - 2 * each / len(played)),
-                p_value=(1 + int(np.count_nonzero(dealt >= found[best]))) / (1 + DEALS),
+        standardised = group.standardised(bits[None])[0]
+        expected = group.expected(area, bits)
+        for side, sign in enumerate((1, -1)):
+            found = sign * standardised - behind
+            excess = found - sign * expected
+            best = int(np.argmax(np.where(excess > beyond, found, -np.inf)))
+            if found[best] <= critical[side] or excess[best] <= beyond:
+                continue
+            title, transcript = played[best]
+            reached = int(np.count_nonzero(dealt[side] >= found[best]))
+            shown[side].append(
+                RankedGroup(
+                    column=group.column,
+                    group=group.name,
+                    attack=title,
+                    auc=auc(transcript.part(group.rows), 1 - 2 * each / len(played)),
+                    p_value=(1 + reached) / (1 + DEALS),
+                )
             )
-        )
-    shown.sort(key=lambda group: -group.auc.low)
+    above, below = shown
+    above.sort(key=lambda group: -group.auc.low)
+    below.sort(key=lambda group: group.auc.high)
     n_less = int(min(np.count_nonzero(inside), np.count_nonzero(~inside)))
     n_rounds = len(np.unique(stage)) if learns.all() else 1
-    return RankedGroups(tuple(shown), _smallest(max(critical, beyond), n_less, n_rounds))
+    smallest = _smallest(max(float(critical[0]), beyond), n_less, n_rounds)
+    return RankedGroups(tuple(above), smallest, tuple(below))
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,18 +288,21 @@ def _largest_of_deals(
     behind: Floats,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return the largest standardised rank sum under each permutation of the bits, (DEALS,).
+    """Return the largest standardised rank sums under each permutation of the bits, (2, DEALS).
 
-    Each attack's sums are reduced by its handicap `behind`, shape (attacks,).
+    First of members above non-members, then of members below them. Each attack's sums are reduced
+    by its handicap `behind`, shape (attacks,).
     """
-    found = np.full(DEALS, -np.inf)
+    found = np.full((2, DEALS), -np.inf)
     step = max(1, _BLOCK // len(inside))
     for start in range(0, DEALS, step):
         deals = slice(start, min(start + step, DEALS))
         bits = _dealt(inside, stage, deals.stop - deals.start, rng)
         for group in groups:
-            largest = (group.standardised(bits[:, group.items]) - behind).max(axis=1)
-            np.maximum(found[deals], largest, out=found[deals])
+            sums = group.standardised(bits[:, group.items])
+            for side, sign in enumerate((1, -1)):
+                largest = (sign * sums - behind).max(axis=1)
+                np.maximum(found[side, deals], largest, out=found[side, deals])
     return found
 
 

@@ -10,7 +10,7 @@ shows nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.detectable import POWER, SHARE, smallest_average
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.group_ranks import RankedGroup
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.slices import Slice, SliceTable
 from privacygauge.evaluate.tail import Tail, smallest_tail, tail
@@ -136,6 +137,11 @@ class Questions:
     """Groups shown to be more exposed than the rest, by descending exposure."""
     detectable: Detectable
     """Smallest leaks that this audit would have detected."""
+    below: int = 0
+    """Lower bound on the number of members that score below all other records, as nobody does by
+    chance; 0 if some stand out above the others."""
+    group_below: RankedGroup | None = None
+    """The group whose members rank below its non-members, worse than by chance."""
 
     @property
     def exposed(self) -> int:
@@ -172,7 +178,12 @@ def answer_questions(
     checks.level(level)
     rows = played[0][1]
     # A quarter of the verdict's error.
-    found = tail(played, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
+    of_few = 1 - SHARE * (1 - level)
+    found = tail(played, rng, of_few, handicaps=handicaps)
+    beneath = None
+    if found is not None and not found.shown and not found.apart:
+        turned = [(title, replace(one, score=-one.score)) for title, one in played]
+        beneath = tail(turned, rng, of_few, handicaps=handicaps)
     shown = () if slices is None else slices.shown
     # Rows of one unit count once.
     n_in, n_out = rows.independent
@@ -183,4 +194,10 @@ def answer_questions(
         n_in=n_in,
         n_out=n_out,
     )
-    return Questions(found, shown, detectable)
+    return Questions(
+        tail=found,
+        groups=shown,
+        detectable=detectable,
+        below=0 if beneath is None else beneath.exposed,
+        group_below=None if slices is None else slices.below,
+    )

@@ -75,6 +75,8 @@ class SliceTable:
     smallest: int | None = None
     """Records in the smallest slice, half of them members, that would count in a verdict in four of
     five audits if all its members were guessed right; None if no slice could."""
+    below: RankedGroup | None = None
+    """The slice whose members rank lowest below its non-members, if worse than by chance."""
 
     @property
     def shown(self) -> tuple[Slice, ...]:
@@ -186,7 +188,12 @@ def find_slices(
     else:
         smallest = ranked.smallest
     return SliceTable(
-        attack=attack, level=level, slices=tuple(table), skipped=tuple(skipped), smallest=smallest
+        attack=attack,
+        level=level,
+        slices=tuple(table),
+        skipped=tuple(skipped),
+        smallest=smallest,
+        below=ranked.below[0] if ranked is not None and ranked.below else None,
     )
 
 

@@ -30,7 +30,9 @@ from privacygauge.report import direction, fairness
 from privacygauge.report.attacks.measures import group_label
 from privacygauge.report.attacks.verdict import (
     FEW_APART,
+    FEW_BELOW,
     LOOK_AT_THEM,
+    LOOK_BELOW,
     TOO_FEW,
     GradedAttacks,
     grade_attacks,
@@ -139,11 +141,13 @@ def verdict(
         return fairness.explained_by_column(comparison, unmatched.reached.accuracy)
     if comparison is not None and unmatched_few is not None and found.grade in (NONE, UNTOLD):
         return fairness.of_few_unmatched(comparison, unmatched_few)
-    if found.headline in (TOO_FEW, FEW_APART):
+    if found.headline in (TOO_FEW, FEW_APART, FEW_BELOW):
         return untold_verdict(
             headline=found.headline,
             sentences=found.sentences,
-            advice=MORE_RECORDS if found.headline == TOO_FEW else LOOK_AT_THEM,
+            advice={TOO_FEW: MORE_RECORDS, FEW_APART: LOOK_AT_THEM, FEW_BELOW: LOOK_BELOW}[
+                found.headline
+            ],
         )
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)

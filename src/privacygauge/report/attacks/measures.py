@@ -8,6 +8,7 @@ from functools import partial
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.group_ranks import RankedGroup
 from privacygauge.evaluate.headline import AttackReach, Headline
 from privacygauge.evaluate.played import Attacks, GameDescription, Questions
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
@@ -358,7 +359,7 @@ _SLICES = 60
 """Largest number of slices shown; those that stand out come first."""
 
 
-def group_label(found: Slice) -> str:
+def group_label(found: Slice | RankedGroup) -> str:
     """Return the name of a group in a sentence, such as ``icu = 1``."""
     return f"{plain(found.column)} = {shorten(plain(found.group))}"
 

@@ -96,6 +96,8 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
             "of their own would, too: that so few are all members is no proof."
         )
         return GradedAttacks(UNTOLD, FEW_APART, (apart, _undetected_leak_text(a)))
+    if grade == NONE and asked is not None and (asked.below or asked.group_below is not None):
+        return GradedAttacks(UNTOLD, FEW_BELOW, (_below_text(asked), _undetected_leak_text(a)))
     if grade == NONE and a.headline.inverted:
         return GradedAttacks(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
     if grade == NONE and asked is not None:
@@ -142,6 +144,27 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     return GradedAttacks(grade, headline, tuple(sentences), question)
 
 
+def _below_text(asked: Questions) -> str:
+    """Describe members that are known less than all others."""
+    if asked.below:
+        who = (
+            f"at least {several(asked.below, 'member')} of {count(asked.detectable.n_in)} score "
+            "lower than all other records, further than chance explains"
+        )
+    else:
+        assert asked.group_below is not None
+        where = group_label(asked.group_below)
+        who = f"among records with {where} members score lower than non-members, beyond chance"
+    return (
+        f"No leak was found on average, but {who}. A model that was made to forget them, or that "
+        "learnt other labels for them than the file has, would look like this, and whoever knows "
+        "that can tell them. Labels of the file that are wrong would, too."
+    )
+
+
+FEW_BELOW = "Cannot be told: the model knows a few members less than all other records"
+"""Headline of a verdict in which a few members, or those of a group, lie far below all others."""
+
 FEW_APART = "Cannot be told: a few members lie far beyond all other records"
 """Headline of a verdict in which a few members lie far beyond all others."""
 
@@ -152,6 +175,13 @@ LOOK_AT_THEM = (
     "of their own are then as often on both sides. This audit supports no decision on a release.",
 )
 """Advice for that verdict."""
+
+LOOK_BELOW = (
+    "Look at the members with the lowest scores: are their labels in the file those that the model "
+    "was trained with, and was the model made to forget them?",
+    "Audit again with these labels. This audit supports no decision on a release.",
+)
+"""Advice where members lie far below all others."""
 
 TOO_FEW = "Cannot be told: too few records for this audit to see a moderate leak"
 """Headline of a verdict on too few records."""
