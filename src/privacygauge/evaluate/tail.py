@@ -239,6 +239,10 @@ def _outstanding_attack(
     found = None
     for attack, (title, transcript) in enumerate(played):
         best = _highest_of_units(transcript, item, len(inside))
+        # Of probabilities the distance to 1 tells how far a value is beyond the others.
+        shares = best.min() >= 0 and 0.5 < best.max() < 1
+        if shares:
+            best = -np.log1p(-best)
         top, expected = standing_apart(best[inside], best[~inside], fewest=2)
         if top <= (0 if found is None else found[1]) or expected * len(played) > 1:
             continue
@@ -247,6 +251,8 @@ def _outstanding_attack(
             # rare code with somebody. Where there is one, a placebo shows it.
             members = np.sort(best[inside])
             draws = placebo(title)
+            if shares:
+                draws = -np.log1p(-np.minimum(draws, np.nextafter(1.0, 0.0)))
             known_nowhere = int(np.count_nonzero(draws >= members[-top]))
             n = len(members) + len(draws)
             by_chance = hypergeom.sf(top - 1, n, len(members), top + known_nowhere)
