@@ -177,16 +177,18 @@ def _exclusive_list(directory: Path) -> Iterator[None]:
 
 def file_hashes(files: Mapping[str, Path | None]) -> dict[str, str]:
     """Return name and SHA-256 of each given file, by role."""
-    return {role: _describe(path) for role, path in files.items() if path is not None}
-
-
-def _describe(path: Path) -> str:
-    # A missing file gets its error message when it is loaded.
-    if path.is_dir():
-        files = sorted(inner for inner in path.rglob("*") if inner.is_file())
-        listed = "".join(f"{inner.relative_to(path)} {_file_digest(inner)}\n" for inner in files)
-        return f"{path.name} sha256:{hashlib.sha256(listed.encode()).hexdigest()}"
-    return f"{path.name} sha256:{_file_digest(path)}" if path.is_file() else path.name
+    found = {}
+    for role, path in files.items():
+        if path is None:
+            continue
+        found[role] = path.name  # a missing file gets its error message when it is loaded
+        if path.is_dir():
+            inside = sorted(inner for inner in path.rglob("*") if inner.is_file())
+            listed = "".join(f"{one.relative_to(path)} {_file_digest(one)}\n" for one in inside)
+            found[role] += f" sha256:{hashlib.sha256(listed.encode()).hexdigest()}"
+        elif path.is_file():
+            found[role] += f" sha256:{_file_digest(path)}"
+    return found
 
 
 def _file_digest(path: Path) -> str:

@@ -267,22 +267,17 @@ def count_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
 
 def _count_blocks(sets: NDArray[Any], n_features: int) -> Iterator[tuple[slice, Counts]]:
     """Yield slices of data sets (k, n) with their counts (block, 2^F)."""
-    # The low bits select a lane of an 8-byte word, so there must be at least that many bits.
-    lanes = _lanes(count_dtype(sets.shape[1]))
+    # The low bits of a row's mask select a lane of an 8-byte word, so there must be at least that
+    # many bits. Lane a gets 1 from a mask that contains a: the superset sum over the low bits, done
+    # in advance.
+    dtype = count_dtype(sets.shape[1])
+    numbers = np.arange(8 // np.dtype(dtype).itemsize)
+    lanes: Counts = (numbers[:, None] & numbers == numbers).astype(dtype)
     low = len(lanes).bit_length() - 1
     n_bits = max(n_features, low)
     for part in row_blocks(len(sets), 1 << n_bits):
         counts = _superset_sums(_spread(sets[part], lanes, n_bits), lanes, n_bits - low)
         yield part, counts.reshape(-1, 1 << n_bits)[:, : 1 << n_features]
-
-
-def _lanes(dtype: type[np.signedinteger[Any]]) -> Counts:
-    """Return what one row adds to the lanes of an 8-byte word, by the low bits of its mask."""
-    numbers = np.arange(8 // np.dtype(dtype).itemsize)
-    # Lane a gets 1 from a mask that contains a: the superset sum over the low bits, done in
-    # advance.
-    counts: Counts = (numbers[:, None] & numbers == numbers).astype(dtype)
-    return counts
 
 
 def _spread(sets: NDArray[Any], lanes: Counts, n_bits: int) -> NDArray[np.uint64]:

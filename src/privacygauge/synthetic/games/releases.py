@@ -326,7 +326,13 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
         opened.write(plan.tasks[0], values)
         return table
     # As if the generator had just drawn from it: the caller's next draws are the same.
-    _restore(rng, np.asarray(opened.array("state")[0]))
+    low, high, inc_low, inc_high, has, last = map(int, np.asarray(opened.array("state")[0]))
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
+        "has_uint32": has,
+        "uinteger": last,
+    }
     return Table(schema, np.asarray(opened.array("values")[0]))
 
 
@@ -336,13 +342,3 @@ def _words(rng: np.random.Generator) -> np.ndarray:
     long = [found["state"][name] for name in ("state", "inc")]
     halves = [half for value in long for half in (value & _MASK, value >> 64)]
     return np.array([*halves, found["has_uint32"], found["uinteger"]], np.uint64)
-
-
-def _restore(rng: np.random.Generator, words: np.ndarray) -> None:
-    low, high, inc_low, inc_high, has, last = map(int, words)
-    rng.bit_generator.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
-        "has_uint32": has,
-        "uinteger": last,
-    }
