@@ -73,7 +73,7 @@ def place(tmp_path_factory):
     member = rng.integers(0, 2, 200)
     canaries = pd.DataFrame({"score": rng.normal(size=200) + member, "member": member})
     canaries.to_csv(folder / "canaries.csv", index=False)
-    scores = {"sample": [f"{i:03}" for i in range(200)], "energy_target": rng.normal(size=200)}
+    scores = {"sample": [f"{i:03}" for i in range(200)], "energy_target": rng.exponential(size=200)}
     pd.DataFrame({**scores, "member": member}).to_csv(folder / "scores.csv", index=False)
     for name, patch in PATCHES.items():
         (folder / name).mkdir()
@@ -148,7 +148,10 @@ def test_a_fault_is_one_line_and_nothing_is_lost(tmp_path, place, earlier, name,
             fill(around, 4096)
         elif fault == "read-only":
             subprocess.run(["mount", "-o", "remount,ro", str(around)], check=True)
-        faulty = {**os.environ, "PYTHONPATH": f"{place / fault}:{os.environ['PYTHONPATH']}"}
+        path = os.pathsep.join(
+            [str(place / fault), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        )
+        faulty = {**os.environ, "PYTHONPATH": path}
         arguments = [str(part) for part in (*command, *seeded)]
         run = [*COMMAND, *arguments]
         if fault == "denied":

@@ -145,6 +145,10 @@ _FIRST = 100
 _OPENING = ("[", "(", "{")
 
 
+_BEGINNING = 1 << 25
+"""Most characters of a csv file in which long texts are looked for."""
+
+
 def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> list[str]:
     """Return the columns of long texts, such as notes, by the first rows that have a text.
 
@@ -173,8 +177,12 @@ def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> 
             (gzip.open if _is_packed(content) else open)(content, "rt", **how) as stream,
             fields_of_any_length(),
         ):
-            lines = filter(None, csv.reader(stream, delimiter=separator_of(content, separator)))
-            header, *rows = [*itertools.islice(lines, _FIRST + 1)] or [[]]
+            # A packed file may unpack to far more than memory holds, in one line.
+            beginning = stream.read(_BEGINNING)
+            if len(beginning) == _BEGINNING:
+                beginning = beginning[: beginning.rfind("\n") + 1]
+            given = csv.reader(io.StringIO(beginning), delimiter=separator_of(content, separator))
+            header, *rows = [*itertools.islice(filter(None, given), _FIRST + 1)] or [[]]
             padded = [row + [""] * (len(header) - len(row)) for row in rows]
             columns = {name: [row[place] for row in padded] for place, name in enumerate(header)}
     else:

@@ -57,7 +57,7 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
     noise. And the ratio of mean absolute to standard deviation (Geary 1935) must reject logistic
     noise at 5%. So mechanisms with tails at least as heavy, such as Laplace noise or sums of a few
     Laplace variables, pass in at most 5% of audits of any size. Normal noise passes in half of
-    audits with 200 scores, four fifths with 400 and 95% with 1,000.
+    audits with 200 scores, three quarters with 400 and 93% with 1,000.
 
     If the scores are a non-normal function of a Gaussian mechanism's output, the assumption cannot
     be checked and is not made; nor is it made for fewer than 20 scores on a side.

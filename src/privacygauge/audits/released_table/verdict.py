@@ -147,10 +147,14 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
     grade = gravest((NONE, *map(beyond_grade, known)))
     if grade != NONE:
         told = _share_copied(f)
-        if not _is_above_chance(f.corrected.copied):
-            order = f.corrected.order
-            by_order = order is not None and beyond_grade(order) == grade
+        order = f.corrected.order
+        by_order = order is not None and beyond_grade(order) == grade
+        copied = f.corrected.copied
+        # The headline speaks of the gravest.
+        if copied is None or not _is_above_chance(copied):
             told = _IN_ORDER if by_order else _most_shared(f)
+        elif by_order and beyond_grade(copied) != grade:
+            told = _IN_ORDER
         headline = f"{grade.word.capitalize()} leak: {told}"
         reason = "There was no holdout to compare the attacks with."
         left_out = no_control(f)

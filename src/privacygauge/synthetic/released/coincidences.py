@@ -26,6 +26,7 @@ from scipy.stats import binom, hypergeom
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.extremes import standing_apart
+from privacygauge.synthetic.released.named import range_of_numbers
 from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.released.texts import (
     longest_run_in_common,
@@ -127,6 +128,12 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
                 continue
             by_chance += met
             pairs += len(others) * s
+        # People never share a number that is given out once, so that equal pairs of theirs do not
+        # tell how often draws from the same range of numbers meet.
+        ranges = [range_of_numbers(values) for values in (column.made, column.real)]
+        widths = [width for width in ranges if width is not None]
+        if len(widths) == len(ranges):
+            by_chance = max(by_chance, round(pairs / min(widths)))
         # Second test, against all pairs; Bonferroni over the columns.
         share = n * s / (n * s + pairs)
         if len(columns) * binom.sf(len(copied) - 1, len(copied) + by_chance, share) > NEGLIGIBLE:

@@ -7,7 +7,7 @@ far apart. Such columns are left out of the comparison and examined alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -196,11 +196,35 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
         if levels >= _DISTINCT * n and words >= _WORDS:
             return "text"
         if FEWEST <= n == len(column) and _all_differ(sides, levels):
+            # Numbers such as P00017 that follow each other were dealt out with the table.
+            widths = ((range_of_numbers(side.dropna()), len(side.dropna())) for side in sides)
+            if any(width is not None and width < _DENSE * n for width, n in widths):
+                return "number"
             return "name"
     # Values shared by many rows of one side, and by none of the other, name people.
     if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
         return ""
     return "" if set(sides[0].dropna()) & set(sides[1].dropna()) else "person"
+
+
+def range_of_numbers(values: Iterable[object]) -> int | None:
+    """Return how many numbers lie between the least and the largest of values such as ``P00017``.
+
+    None unless each value but missing ones is a text with one number, and with the same words
+    around it.
+    """
+    texts = {value for value in values if value is not None}
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return None
+    found = [_DIGITS.findall(str(text)) for text in texts]
+    around = {_DIGITS.sub("", str(text)) for text in texts}
+    if len(around) > 1 or any(len(numbers) != 1 for numbers in found):
+        return None
+    numbers = [int(number) for (number,) in found]
+    return max(numbers) - min(numbers) + 1
+
+
+_DIGITS = re.compile(r"\d+")
 
 
 def _has_other_ids(name: str, column: pd.Series[Any], made: pd.Series[Any]) -> bool:
