@@ -324,3 +324,13 @@ def test_a_few_rows_of_a_code_of_many_levels_may_share_none_with_the_real_table(
     few = read(30)
     with pytest.raises(InputError, match="no value of column 'code'"):
         require_common(few.real, few.synthetic)
+
+
+def test_a_decimal_comma_keeps_its_decimals_where_the_real_numbers_are_whole_or_some_are_missing():
+    real = pd.DataFrame({"whole": [1, 2, 3, 4], "parts": [1.5, 2.0, 3.0, 4.0]})
+    made = pd.DataFrame({"whole": ["1,5", "2", "3,25", "4"], "parts": ["1,5", "2", None, "4"]})
+    found, said = in_the_same_words({"real": real, "synthetic": made})
+    assert found["synthetic"]["whole"].tolist() == [1.5, 2.0, 3.25, 4.0]
+    assert found["synthetic"]["parts"].dtype == np.float64
+    assert found["synthetic"]["parts"].isna().tolist() == [False, False, True, False]
+    assert len(said) == 2

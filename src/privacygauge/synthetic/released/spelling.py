@@ -139,7 +139,9 @@ def in_the_same_words(
                 continue
             column = found[other][name]
             missing = column.isna()
-            written = column.map(read).astype(real[name].dtype if not missing.any() else object)
+            written = column.map(read)
+            if answers is not None:
+                written = written.astype(real[name].dtype if not missing.any() else object)
             found[other] = found[other].assign(**{name: written.where(~missing)})
             said.append(f"{other}: in column {name!r} {what}")
     return found, tuple(said)
