@@ -168,19 +168,13 @@ def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> 
             if content[name].dtype.kind not in "biufcmM"
         }
     elif is_csv(content):
-        how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
+        with _readable(content, "table"):
+            beginning = _beginning(content, _BEGINNING)
+        if len(beginning) == _BEGINNING:
+            beginning = beginning[: beginning.rfind("\n") + 1]
         columns = {}
         # A damaged file is refused later, when the whole of it is read.
-        with (
-            contextlib.suppress(csv.Error, gzip.BadGzipFile, EOFError, zlib.error),
-            _readable(content, "table"),
-            (gzip.open if _is_packed(content) else open)(content, "rt", **how) as stream,
-            fields_of_any_length(),
-        ):
-            # A packed file may unpack to far more than memory holds, in one line.
-            beginning = stream.read(_BEGINNING)
-            if len(beginning) == _BEGINNING:
-                beginning = beginning[: beginning.rfind("\n") + 1]
+        with contextlib.suppress(csv.Error), fields_of_any_length():
             given = csv.reader(io.StringIO(beginning), delimiter=separator_of(content, separator))
             header, *rows = [*itertools.islice(filter(None, given), _FIRST + 1)] or [[]]
             padded = [row + [""] * (len(header) - len(row)) for row in rows]
@@ -220,15 +214,21 @@ def separator_of(path: Path, given: str | None = None) -> str:
         if len(separator) != 1 or separator.isalnum() or separator in ' "\n\r.+-':
             raise InputError(f"separator must be one character such as ; or tab, got {given!r}")
         return separator
-    # The first characters alone are unpacked.
+    return separator_in(_beginning(path, _HEAD), path)
+
+
+def _beginning(path: Path, most: int) -> str:
+    """Return the first characters of a csv file; an empty text of a damaged packed one.
+
+    They alone are unpacked: a packed file may hold far more than memory does, in one line.
+    """
     opened = gzip.open if _is_packed(path) else open
     how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
     try:
         with opened(path, "rt", **how) as stream:
-            head = str(stream.read(_HEAD))
+            return str(stream.read(most))
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        head = ""  # refused later, when the whole file is read
-    return separator_in(head, path)
+        return ""  # refused later, when the whole file is read
 
 
 def separator_in(text: str, path: Path) -> str:

@@ -61,17 +61,18 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
         columns=(*asked.slices, *asked.show, *asked.features),
         missing=asked.missing,
     )
-    audit = partial(
-        audit_classifier,
-        read(target),
-        None if asked.shadow is None else read(asked.shadow),
-        features=asked.features,
-        allow_missing_classes=asked.allow_missing_classes,
-    )
+    released = read(target)
     if asked.pool is not None:
-        released = read(target)
         pool = as_pool(asked.pool, classes=asked.classes, target_classes=released.classes)
         audit = partial(audit_pool, released, pool)
+    else:
+        audit = partial(
+            audit_classifier,
+            released,
+            None if asked.shadow is None else read(asked.shadow),
+            features=asked.features,
+            allow_missing_classes=asked.allow_missing_classes,
+        )
     return audit(
         attacks=asked.attacks or None,
         estimator=ESTIMATORS[asked.risk],

@@ -197,9 +197,10 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
             return "text"
         if FEWEST <= n == len(column) and _all_differ(sides, levels):
             # Numbers such as P00017 that follow each other were dealt out with the table.
-            widths = ((range_of_numbers(side.dropna()), len(side.dropna())) for side in sides)
-            if any(width is not None and width < _DENSE * n for width, n in widths):
-                return "number"
+            for known in (side.dropna() for side in sides):
+                width = range_of_numbers(known)
+                if width is not None and width < _DENSE * len(known):
+                    return "number"
             return "name"
     # Values shared by many rows of one side, and by none of the other, name people.
     if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
