@@ -13,7 +13,16 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
-from privacygauge.evaluate.slices import SliceTable, deciles, find_slices, holm, number_groups
+from privacygauge.evaluate.slices import (
+    MOST_GROUPS,
+    SliceTable,
+    column_groups,
+    deciles,
+    find_slices,
+    holm,
+    id_groups,
+    number_groups,
+)
 from tests.laws.draws import SEEDS, few_values
 from tests.thorough import quarter, times
 
@@ -198,6 +207,49 @@ def test_deciles_are_tenths() -> None:
     assert len(counts) == 10
     assert counts.min() >= 99
     assert "0 to 0.099" in names
+
+
+@given(SEEDS, st.integers(1, 5000))
+def test_a_fiftieth_at_either_end_is_a_group_of_its_own(seed: int, n: int) -> None:
+    values = np.random.default_rng(seed).permutation(n).astype(float)
+    plain, cut = (len(set(deciles(values, end))) for end in (0.0, 0.02))
+    names = deciles(values, 0.02)
+    if n < 1500:
+        # Groups of a few records could not be judged.
+        assert cut == plain
+    else:
+        assert cut == plain + 2
+        assert abs(np.count_nonzero(names == names[np.argmax(values)]) - n / 50) <= 1
+
+
+def test_whole_numbers_of_many_values_are_codes_and_quantities() -> None:
+    rng = np.random.default_rng(3)
+    age = rng.integers(18, 90, size=3000)
+    sliced, left_out = column_groups({"age": age, "site": rng.integers(12, size=3000)})
+    assert list(sliced) == ["age", "age (ranges)", "site"]
+    assert left_out == []
+    assert len(set(sliced["age"])) == 72
+    ranges = sliced["age (ranges)"]
+    assert len(set(ranges)) == 12
+    assert 0.01 <= np.mean(ranges == ranges[age == 89][0]) <= 0.04
+
+
+@pytest.mark.parametrize(
+    ("ids", "found"),
+    [
+        (["C01-1", "C02-2", "C01-3"], ["C01", "C02", "C01"]),
+        (["AB12", "AB13", "Z9"], ["AB", "AB", "Z"]),
+        (["2020/17", "2021/1", "2020/3"], ["2020", "2021", "2020"]),
+        (["C01-1", "C01-2", "C01-3"], None),
+        (["C01-1", "7", "C01-3"], None),
+        (["1", "2", "3"], None),
+        ([f"{k:x}-0" for k in range(MOST_GROUPS + 1)], None),
+    ],
+)
+def test_ids_are_grouped_by_what_all_begin_with(ids: list[str], found: list[str] | None) -> None:
+    groups = id_groups(np.array(ids))
+    assert (None if groups is None else groups.tolist()) == found
+    assert id_groups(np.arange(3)) is None
 
 
 def test_deciles_of_one_value_are_one_group() -> None:

@@ -40,7 +40,13 @@ from privacygauge.evaluate.playing import (
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.shadow_scaling import Foretold
-from privacygauge.evaluate.slices import SliceTable, column_groups, deciles, find_slices
+from privacygauge.evaluate.slices import (
+    SliceTable,
+    column_groups,
+    deciles,
+    find_slices,
+    id_groups,
+)
 from privacygauge.evaluate.tail import Tail, tail
 from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
 
@@ -352,7 +358,14 @@ def groups_of(
     groups, too_many = column_groups(chosen)
     if too_many and slices is not None:
         raise InputError(f"{too_many[0].name}: {too_many[0].reason}")
+    beginnings = None if slices is not None else id_groups(target.ids)
+    if beginnings is not None:
+        groups.setdefault(ID_BEGINNING, beginnings)
     return groups, too_many
+
+
+ID_BEGINNING = "beginning of the id"
+"""Title of the groups of records whose ids begin alike."""
 
 
 def contents_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -204,23 +205,31 @@ _MOST_STEPS = 20
 """Most different values of a number that is a code although it is not whole, such as a grade."""
 
 
+_END = 0.02
+"""Share of the records at each end of a column that are a group of their own: the oldest."""
+
+
 def number_groups(values: NDArray[Any], most: int) -> NDArray[np.str_]:
     """Return the name of each number's group, ``"missing"`` for nan.
 
     Numbers with few different values are codes, each value a group of its own: up to `most` whole
     numbers, whether they are stored as integers or not, or 20 others. Further ones are cut into
-    tenths by `deciles`.
+    tenths by `deciles`, the outer ones once more.
     """
     values = values.astype(np.float64)
     known = ~np.isnan(values)
     different = np.unique(values[known])
-    is_whole = bool((np.isfinite(different) & (different == np.rint(different))).all())
+    is_whole = _are_whole(different)
     if len(different) > (most if is_whole else _MOST_STEPS):
-        return deciles(values)
+        return deciles(values, _END)
     names = np.full(len(values), MISSING, dtype=object)
     # A column of integers that has a gap is stored as floats: the groups keep their names.
     names[known] = [f"{value:.0f}" if is_whole else f"{value:g}" for value in values[known]]
     return names.astype(np.str_)
+
+
+def _are_whole(numbers: Floats) -> bool:
+    return bool((np.isfinite(numbers) & (numbers == np.rint(numbers))).all())
 
 
 MOST_GROUPS = 200
@@ -231,29 +240,66 @@ left out."""
 def column_groups(
     columns: Mapping[str, NDArray[Any]],
 ) -> tuple[dict[str, NDArray[Any]], list[Skipped]]:
-    """Return the groups of every column to slice by, and the columns with too many texts."""
+    """Return the groups of every column to slice by, and the columns with too many texts.
+
+    Whole numbers may be codes, such as a site, or quantities, such as an age. Where that cannot be
+    told there are both: a group for each value, and ranges under the name ``"<name> (ranges)"``.
+    """
     groups: dict[str, NDArray[Any]] = {}
     for name, values in columns.items():
         if values.dtype.kind in "iuf":
             groups[name] = number_groups(values, MOST_GROUPS)
+            numbers = values.astype(np.float64)
+            different = np.unique(numbers[~np.isnan(numbers)])
+            ranges = f"{name} (ranges)"
+            if (
+                _are_whole(different)
+                and _MOST_STEPS < len(different) <= MOST_GROUPS
+                and ranges not in columns
+            ):
+                groups[ranges] = deciles(numbers, _END)
         elif len(np.unique(values)) <= MOST_GROUPS:
             groups[name] = values
     reason = f"more than {MOST_GROUPS} different texts: merge some"
     return groups, [Skipped(f"slices by {name}", reason) for name in columns if name not in groups]
 
 
-def deciles(values: Floats) -> NDArray[np.str_]:
+_BEGINNING = re.compile(r"[^-_/.:; ]+(?=[-_/.:; ])|[^\W\d_]+(?=\d)")
+"""What stands before the first separator, or the letters before the first digit."""
+
+
+def id_groups(ids: NDArray[Any]) -> NDArray[np.str_] | None:
+    """Return what each id begins with, such as the clinic in ``"C07-00123"``; None without groups.
+
+    Groups are 2 to `MOST_GROUPS` different beginnings that all ids have.
+    """
+    if ids.dtype.kind != "U":
+        return None
+    found = [_BEGINNING.match(name) for name in ids.tolist()]
+    beginnings = np.array([match[0] for match in found if match])
+    if len(beginnings) < len(ids) or not 2 <= len(np.unique(beginnings)) <= MOST_GROUPS:
+        return None
+    return beginnings
+
+
+def deciles(values: Floats, end: float = 0.0) -> NDArray[np.str_]:
     """Return the label of every value's tenth, such as ``"0.91 to 0.97"``, ``"missing"`` for nan.
 
     A value is in the tenth that the middle of its ranks is in. Equal values are never split, so
     that fewer than ten groups may come out; a value that more than a tenth of the records have
-    shares its group with few others.
+    shares its group with few others. With `end`, in (0, 0.1), that share of the records at either
+    end is a group of its own where there are enough of them.
     """
     known = ~np.isnan(values)
     different, number, count = np.unique(values[known], return_inverse=True, return_counts=True)
     # Tenths by the middle rank of equal values, which are never divided.
     middle = np.cumsum(count) - count / 2
-    _, tenth = np.unique(10 * middle // max(len(number), 1), return_inverse=True)
+    place = 10 * middle // max(len(number), 1)
+    # Too few records at an end stay in the outer tenths, where they can be judged.
+    if end * len(number) >= 3 * SMALLEST:
+        place[middle < end * len(number)] = -1
+        place[middle > (1 - end) * len(number)] = 10
+    _, tenth = np.unique(place, return_inverse=True)
     groups = [different[tenth == i] for i in range(tenth.max(initial=-1) + 1)]
     names = [
         f"{group[0]:.4g}" if len(group) == 1 else f"{group[0]:.4g} to {group[-1]:.4g}"
