@@ -125,6 +125,31 @@ def test_a_packed_table_is_the_same(tmp_path, separator, seed):
     np.testing.assert_array_equal(one.values, other.values)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_files_as_excel_writes_them_are_the_same(tmp_path, separator, encoding, packed):
+    frame = people(5)
+    plain = tmp_path / "plain.csv"
+    frame.to_csv(plain, index=False)
+    lines = frame.to_csv(sep=separator, index=False, lineterminator="\r\n")
+    # Excel's own line about the separator stands in files in UTF-8 alone.
+    told = "" if encoding == "utf-16" else f"sep={separator}\r\n"
+    content = (told + lines).encode(encoding)
+    file = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    file.write_bytes(gzip.compress(content) if packed else content)
+    pd.testing.assert_frame_equal(read_content(file, "table"), read_content(plain, "table"))
+    pd.testing.assert_frame_equal(csv_texts(file, ["age"]), csv_texts(plain, ["age"]))
+    np.testing.assert_array_equal(read_table(file).values, read_table(plain).values)
+
+
+def test_half_a_character_of_utf_16_is_named(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_bytes("a,b\n1,2\n".encode("utf-16") + b"\x00")
+    with pytest.raises(InputError, match=r"is not UTF-16 \(.*\): save it as UTF-8"):
+        read_content(file, "table")
+
+
 @pytest.mark.parametrize("read", [read_table, load_records])
 @pytest.mark.parametrize(
     ("content", "message"),

@@ -202,5 +202,7 @@ def _extra_with(module: str) -> str | None:
 
 def _fail(message: str, code: int = 2) -> int:
     line = " ".join(message.split())
+    if re.search(r"\bin row \d", line):
+        line += " (rows are counted from 0)"
     print(f"privacygauge: error: {line}", file=sys.stderr)
     return code

@@ -191,7 +191,10 @@ def present(values: NDArray[Any], name: str) -> NDArray[Any]:
         if isinstance(value, list | tuple | dict | np.ndarray):
             raise InputError(f"{name} must have one value in every row, got several in row {row}")
         if is_absent(value):
-            raise InputError(f"{name} must have a value in every row, got none in row {row}")
+            raise InputError(
+                f"{name} must have a value in every row, got none in row {row}: fill the gaps, or "
+                "leave the column out"
+            )
     return values
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import gzip
 import io
 import itertools
 import json
+import re
 import tomllib
 import warnings
 import zlib
@@ -223,12 +225,27 @@ def _beginning(path: Path, most: int) -> str:
     They alone are unpacked: a packed file may hold far more than memory does, in one line.
     """
     opened = gzip.open if _is_packed(path) else open
-    how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
     try:
-        with opened(path, "rt", **how) as stream:
-            return str(stream.read(most))
+        with opened(path, "rb") as stream:
+            # A character has at most four bytes.
+            first = stream.read(4 * most)
     except (gzip.BadGzipFile, EOFError, zlib.error):
         return ""  # refused later, when the whole file is read
+    return _as_plain_csv(first, "replace").decode("utf-8-sig", "replace")[:most]
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_SEPARATOR_LINE = re.compile(rb"\A(\xef\xbb\xbf)?sep=[^\r\n]\r?\n")
+
+
+def _as_plain_csv(content: bytes, errors: str = "strict") -> bytes:
+    """Return a csv file as Excel may write it in UTF-8 without the line that names the separator.
+
+    Excel's "Unicode text" is UTF-16; ``sep=;`` above the names tells Excel the separator.
+    """
+    if content.startswith(_UTF16):
+        content = content.decode("utf-16", errors).encode()
+    return _SEPARATOR_LINE.sub(b"", content)
 
 
 def separator_in(text: str, path: Path) -> str:
@@ -286,13 +303,22 @@ def _as_text(path: Path, unpacked: bytes | None, errors: str) -> IO[str]:
 
 
 def _unpack(path: Path) -> bytes | None:
-    """Return the content of a packed file; None for any other file, which is read in place."""
+    """Return the content of a packed file or one that Excel wrote in its own way; None for others.
+
+    Others are plain csv files, which are read in place.
+    """
     if not _is_packed(path):
-        return None
+        with path.open("rb") as stream:
+            first = stream.read(16)
+        if not first.startswith(_UTF16) and not _SEPARATOR_LINE.match(first):
+            return None
     content = content_of(path)
     if not content:
         raise InputError(f"{path} is empty")
-    return content
+    try:
+        return _as_plain_csv(content)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-16 ({error.reason}): save it as UTF-8") from error
 
 
 def _is_packed(path: Path) -> bool:
@@ -624,7 +650,10 @@ def _read_csv(path: Path, *, without: Collection[str] = (), **options: Any) -> p
             source = path if unpacked is None else io.BytesIO(unpacked)
             frame: pd.DataFrame = pd.read_csv(source, index_col=False, **options)
     except pd.errors.ParserWarning as error:
-        raise InputError(f"{path}: rows have more values than the header has names") from error
+        raise InputError(
+            f"{path}: rows have more values than the header has names; remove any lines above the "
+            "names"
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
     except (ValueError, OverflowError) as error:  # pandas' ParserError and EmptyDataError too
