@@ -222,7 +222,13 @@ def audit_energies(
     if not samples.headline.inverted and at_both_ends(scores, samples.headline.attack.name, asked):
         apart = (*apart, "ends")
     controls = controls_of(scores, asked.seed, asked.level, apart)
-    of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
+    of_texts = (
+        controls.reference,
+        controls.blind,
+        controls.form,
+        controls.matched,
+        controls.sizes,
+    )
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     table = slice_table(scores, played, asked)
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients

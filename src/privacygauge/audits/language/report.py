@@ -157,6 +157,13 @@ def _control_rows(f: LanguageResult) -> Iterator[dict[str, Content]]:
         "AUC of a classifier that sees the words and no model, on people that it did not learn "
         "from; at most 0.5 in an honest test, but for chance",
     )
+    yield _control(
+        "Form alone",
+        f.controls.form,
+        "AUC of a classifier that sees how the texts are written (case, digits, punctuation, white "
+        "space, order of words, beginnings and ends) and no model; at most 0.5 in an honest test, "
+        "but for chance",
+    )
     matched = f.controls.matched
     fall = ""
     if not isinstance(matched, Skipped):
@@ -482,6 +489,7 @@ def _data(f: LanguageResult) -> dict[str, Json]:
         ("reference", c.reference),
         ("spread", c.spread),
         ("blind", c.blind),
+        ("form", c.form),
         ("sizes", c.sizes),
     )
     found = {name: _or_skipped(x, "auc", "fires", "meaning") for name, x in played}
@@ -494,6 +502,7 @@ def _data(f: LanguageResult) -> dict[str, Json]:
             "reference": found["reference"],
             "spread": found["spread"],
             "blind": found["blind"],
+            "form": found["form"],
             "matched": {**of_matched, **matched},
             "sizes": found["sizes"],
         },

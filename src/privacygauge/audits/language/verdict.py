@@ -304,6 +304,7 @@ def _fired_controls_text(f: LanguageResult) -> Iterator[str]:
         "spread": "How far from the middle the reference model, which saw none of the samples, "
         "puts a sample",
         "blind": "A classifier that sees the words and no model",
+        "form": "A classifier that sees how the texts are written and no model",
     }
     for name, found in f.controls.played:
         if not found.fires:
