@@ -221,7 +221,12 @@ def test_controls_in_the_document(found, void):
         assert set(controls["matched"]["after"]) == ESTIMATE
     unplayed = Skipped("x", "no texts")
     none = replace(
-        found.controls, reference=unplayed, spread=unplayed, blind=unplayed, matched=unplayed
+        found.controls,
+        reference=unplayed,
+        spread=unplayed,
+        blind=unplayed,
+        form=unplayed,
+        matched=unplayed,
     )
     controls = strict(replace(found, controls=none).to_json())["controls"]
     assert controls["honest"] is None

@@ -51,6 +51,10 @@ FORMS: dict[str, tuple[Write, Write]] = {
         lambda text, rng: re.sub(r"([,:]) ", r"\1  ", text),
         lambda text, rng: text,
     ),
+    "a sign in a few": (
+        by_some(0.1, lambda text, rng: text.replace(" ", " \u2013 ", 1)),
+        by_some(0.1, lambda text, rng: text.replace(" ", " - ", 1)),
+    ),
     "some in capitals": (by_some(0.3, lambda text, rng: text.upper()), lambda text, rng: text),
     "some in another order": (
         by_some(0.3, lambda text, rng: f"Patient: {rng.choice(NAMES)}. Ward: 4. {text}"),
@@ -85,7 +89,7 @@ def test_texts_written_alike_are_compared() -> None:
     def alike(text: str, rng: np.random.Generator) -> str:
         return by_some(0.3, FORMS["way to write a date"][0])(text, rng)
 
-    games = times(40)
+    games = times(20)
     said = [headline(seed, alike, alike, leak=0.6) for seed in range(games)]
     unfair = sum("leak:" not in line for line in said)
     # All controls together fire in at most one audit of twenty.

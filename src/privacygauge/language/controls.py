@@ -211,9 +211,9 @@ def _share_below(score: Floats, others: Floats, weight: Floats) -> Floats:
     return shares
 
 
-N_CONTROLS = 6
+N_CONTROLS = 7
 """Number of controls: reference energy and its spread, blind classifiers of the words and of the
-form, matched attack, and numbers of texts."""
+form, strings that one side alone has, matched attack, and numbers of texts."""
 FAR_BELOW = 0.45
 """AUC of the blind classifier below which texts of one side have near copies on the other."""
 FEWEST_GROUPS = 20
@@ -290,7 +290,8 @@ class Controls:
     """Reasons, found without a test, why the sides cannot be compared: ``lengths`` if too few texts
     are equally long, ``units`` if energies of one side are sums and of the other means, ``copies``
     if most texts of a side have a copy or near copy on the other, ``ends`` if members are also in
-    excess at the bottom of the strongest attack's ranking."""
+    excess at the bottom of the strongest attack's ranking, ``strings`` if a word or a short string
+    is in far more texts of one side, too few for the AUC of a classifier."""
 
     @property
     def fired(self) -> tuple[str, ...]:
@@ -336,6 +337,8 @@ def controls_of(
     each = control_level(level)
     blind = blind_control(scores, seeds.stream(seed, "language", "blind control"))
     form = form_control(scores, seeds.stream(seed, "language", "form control"))
+    if uneven_strings(scores, 1 - each) is not None:
+        apart = (*apart, "strings")
     return Controls(
         reference=_control(reference_control(scores), each),
         blind=_control(blind, each),
@@ -402,14 +405,15 @@ def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Ski
         "blind",
         scores,
         rng,
-        words_of,
-        "The words alone tell members from non-members, or far below chance take one for the "
-        "other, as between texts with twins across the sides: they differ in more than membership.",
+        features=words_of,
+        meaning="The words alone tell members from non-members, or far below chance take one for "
+        "the other, as between texts with twins across the sides: they differ in more than "
+        "membership.",
     )
 
 
 def form_control(scores: TextScores, rng: np.random.Generator) -> Control | Skipped:
-    """Return the scores of a classifier of how texts are written, without any model.
+    """Return the scores of a classifier of the texts' form, without any model.
 
     A model that was tuned on texts of one clinic, export or version of a template finds other texts
     in the same form likelier, whose words may be the same. Arguments and results are those of
@@ -419,17 +423,75 @@ def form_control(scores: TextScores, rng: np.random.Generator) -> Control | Skip
         "form",
         scores,
         rng,
-        forms_of,
-        "How texts are written (letters and their case, digits, punctuation, white space, order of "
-        "words, beginnings and ends) tells members from non-members: they differ in more than "
-        "membership.",
+        features=forms_of,
+        meaning="How texts are written (letters and their case, digits, punctuation, white space, "
+        "order of words, beginnings and ends) tells members from non-members: they differ in more "
+        "than membership.",
     )
+
+
+def uneven_strings(scores: TextScores, allowed: float) -> tuple[int, int] | None:
+    """Return the numbers of members and non-members whose texts have the most uneven string.
+
+    A few texts with a sign of their own, such as a dash that only one clinic's program writes,
+    hardly move the AUC of a classifier of all texts, but make up the whole of what stands out to a
+    model that knows that sign.
+
+    Parameters
+    ----------
+    scores : TextScores
+    allowed : float
+        Probability, in (0, 1), of a finding where both sides are of one population.
+
+    Returns
+    -------
+    (int, int) or None
+        People of each side; None without texts, and where no word or string is that uneven.
+
+    Notes
+    -----
+    Exact two-sided hypergeometric test of each word and string that enough people have to reach
+    the level, with Bonferroni's correction for their number.
+    """
+    from scipy.sparse import csr_matrix, hstack
+    from scipy.stats import hypergeom
+
+    if scores.text is None:
+        return None
+    judged = np.flatnonzero(scores.judged)
+    text = [scores.text[row] for row in judged.tolist()]
+    # A person counts once on a side, however many texts have the string.
+    sides = 2 * scores.unit[judged] + scores.member[judged]
+    people, person = np.unique(sides, return_inverse=True)
+    of_person = csr_matrix(
+        (np.ones(len(judged)), (person, np.arange(len(judged)))), shape=(len(people), len(judged))
+    )
+    has = (of_person @ hstack([words_of(text), forms_of(text)], format="csr")).sign()
+    member = people % 2 == 1
+    inside, outside = (np.asarray(has[side].sum(axis=0)).ravel() for side in (member, ~member))
+    both = inside + outside
+    n_in = int(member.sum())
+    n = len(people)
+    # Fewer people could not reach the level, even if all of them were on the smaller side.
+    least = np.log(allowed) / np.log(min(n_in, n - n_in) / n)
+    tested = (both >= least) & (both <= n - least)
+    if not tested.any():
+        return None
+    drawn = hypergeom(n, n_in, both[tested])
+    above = drawn.sf(inside[tested] - 1)
+    below = drawn.cdf(inside[tested])
+    p = 2 * np.minimum(above, below) * np.count_nonzero(tested)
+    most = int(np.argmin(p))
+    if p[most] > allowed:
+        return None
+    return int(inside[tested][most]), int(outside[tested][most])
 
 
 def _text_control(
     name: str,
     scores: TextScores,
     rng: np.random.Generator,
+    *,
     features: Callable[[Sequence[str]], Any],
     meaning: str,
 ) -> Control | Skipped:
@@ -451,7 +513,7 @@ def _text_control(
 
 
 def words_of(text: Sequence[str]) -> Any:
-    """Return which words occur in each text, a sparse matrix (m, N_WORDS) of rows of norm 1."""
+    """Return the words of each text, a sparse matrix (m, N_WORDS) with rows of norm 1."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     words = HashingVectorizer(n_features=N_WORDS, binary=True, alternate_sign=False)
@@ -459,10 +521,10 @@ def words_of(text: Sequence[str]) -> Any:
 
 
 def forms_of(text: Sequence[str]) -> Any:
-    """Return how each text is written, a sparse matrix (m, 2 N_FORMS) with rows of norm 1 by half.
+    """Return the form of each text, a sparse matrix (m, 2 N_FORMS) of two halves of norm 1.
 
-    Which strings of 1 to 4 characters occur, with marks for the beginning and the end, and which
-    pairs of neighbouring words with their punctuation.
+    Its strings of 1 to 4 characters, with marks for the beginning and the end, and its pairs of
+    neighbouring words with their punctuation.
     """
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import HashingVectorizer

@@ -336,6 +336,12 @@ def _fired_controls_text(f: LanguageResult) -> Iterator[str]:
             "Most texts of one side are on the other side too, but for a few words, and were left "
             "out: the few that are left do not speak for them."
         )
+    if "strings" in f.controls.apart:
+        yield (
+            "A word or a short string of characters, such as a sign that one program writes, is in "
+            "far more texts of one side than chance puts there: a model that knows it finds these "
+            "texts likelier, whether or not it saw them."
+        )
     if "ends" in f.controls.apart:
         yield (
             f"Of those that {plain(f.headline.attack.name)} ranks last more are members than "
