@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import MISSING, Field
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
@@ -120,7 +122,13 @@ def _with_signature(
 
 def _parameters(request: type[Request]) -> list[inspect.Parameter]:
     """Return one typer parameter per field of a request."""
-    hints = get_type_hints(request)
+    hints: dict[str, Any] = {}
+    names = {f.name for f, _ in request.asked()}
+    for base in reversed(request.__mro__):
+        # Types of fields without a flag may be those of slow modules.
+        found = {name: x for name, x in inspect.get_annotations(base).items() if name in names}
+        scope = vars(sys.modules[base.__module__])
+        hints.update(get_type_hints(SimpleNamespace(__annotations__=found), globalns=scope))
     return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
 
 
