@@ -41,7 +41,7 @@ from .audits.released_table.audit import ReleasedAudit as ReleasedAudit
 from .audits.released_table.audit import audit_released as audit_released
 from .audits.vulnerable.audit import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.audit import vulnerable_records as vulnerable_records
-from .audits.worst_case.audit import WorstCase as WorstCase
+from .audits.worst_case.audit import WorstCaseOptions as WorstCaseOptions
 from .audits.worst_case.audit import audit_worst_case as audit_worst_case
 from .audits.worst_case.audit import compare_worst_cases as compare_worst_cases
 from .classifier.files import load_predictions as load_predictions

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.core import checks
 from privacygauge.runs.options import Options, keyword, option
 
 if TYPE_CHECKING:
@@ -58,5 +57,9 @@ class WorstCaseDesign(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.kind(self.label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
-        checks.kinds(self.attacks or (), "attacks", "score", "pg.attacks.Threshold(...)")
+        if self.label is not None or self.attacks is not None:
+            from privacygauge.core import checks  # with numpy, which a command loads late
+
+            rule = "a rule of wrong labels, such as UniformLabel()"
+            checks.kind(self.label, "label", "wrong", rule)
+            checks.kinds(self.attacks, "attacks", "score", "pg.attacks.Threshold(...)")

@@ -122,13 +122,12 @@ def _with_signature(
 
 def _parameters(request: type[Request]) -> list[inspect.Parameter]:
     """Return one typer parameter per field of a request."""
+    # Only these types are looked up: those of fields without a flag may be of slow modules.
     hints: dict[str, Any] = {}
-    names = {f.name for f, _ in request.asked()}
-    for base in reversed(request.__mro__):
-        # Types of fields without a flag may be those of slow modules.
-        found = {name: x for name, x in inspect.get_annotations(base).items() if name in names}
-        scope = vars(sys.modules[base.__module__])
-        hints.update(get_type_hints(SimpleNamespace(__annotations__=found), globalns=scope))
+    for f, _ in request.asked():
+        owner = next(x for x in request.__mro__ if f.name in inspect.get_annotations(x))
+        found = SimpleNamespace(__annotations__={f.name: f.type})
+        hints.update(get_type_hints(found, globalns=vars(sys.modules[owner.__module__])))
     return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
 
 

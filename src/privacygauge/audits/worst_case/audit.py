@@ -65,7 +65,7 @@ def compare_trainings(
     delta: float | None = None,
     before: Before | None = None,
 ) -> WorstCaseComparison:
-    """Run the comparison of `WorstCase.compare`."""
+    """Run the comparison of `WorstCaseOptions.compare`."""
     features, labels = require_records(x, y)
     trainer = as_trainer(model)
     owner = owners(unit, None, len(labels))
@@ -98,7 +98,7 @@ def compare_trainings(
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstCase(WorstCaseDesign):
+class WorstCaseOptions(WorstCaseDesign):
     """Attacks on mislabelled canaries and on ordinary records, for one or several trainings.
 
     Equal seeds give equal canaries and coins, whatever the training, so that trainings can be
@@ -224,8 +224,8 @@ class WorstCase(WorstCaseDesign):
         )
 
 
-audit_worst_case = one_line(WorstCase, WorstCase.run, "audit_worst_case")
-compare_worst_cases = one_line(WorstCase, WorstCase.compare, "compare_worst_cases")
+audit_worst_case = one_line(WorstCaseOptions, WorstCaseOptions.run, "audit_worst_case")
+compare_worst_cases = one_line(WorstCaseOptions, WorstCaseOptions.compare, "compare_worst_cases")
 
 
 def _warnings(f: ComparedTrainings) -> Iterator[str]:
