@@ -18,7 +18,9 @@ _SESSION = "session"
 """Parameter of the methods that run an audit: the settings of the run, a `Running`."""
 
 
-def one_line(options: type[Options], run: Callable[..., T], name: str) -> Callable[..., T]:
+def one_line(
+    options: type[Options], run: Callable[..., T], name: str, *, command: str = ""
+) -> Callable[..., T]:
     """Return a function that runs an audit in one call.
 
     Parameters
@@ -29,6 +31,8 @@ def one_line(options: type[Options], run: Callable[..., T], name: str) -> Callab
         Its method ``run(self, *data, session, **further)``, with a docstring in numpydoc.
     name : str
         Name of the function.
+    command : str
+        What the report calls it; default: `name`.
 
     Returns
     -------
@@ -49,7 +53,7 @@ def one_line(options: type[Options], run: Callable[..., T], name: str) -> Callab
     def audit(*data: Any, **given: Any) -> T:
         further = {key: value for key, value in given.items() if key in taken}
         asked = _fields_of(options, given)
-        session = _fields_of(Running, {"command": name, **given})
+        session = _fields_of(Running, {"command": command or name, **given})
         for key in given:
             if key not in taken and key not in asked and key not in session:
                 known = [*taken, *(f.name for f in keywords)]
