@@ -32,7 +32,6 @@ from privacygauge.classifier.defences.trainings import (
 from privacygauge.classifier.mislabelled import (
     LeastLikelyLabel,
     Targets,
-    UniformLabel,
     WrongLabel,
     every_model_as_target,
     targets,
@@ -477,15 +476,16 @@ def trained_and_judged(
     asked: TargetOptions,
     owner: Ints | None,
     execution: Execution,
+    *,
+    wrong: WrongLabel,
     before: Before | None,
 ) -> tuple[ComparedTrainings, list[Skipped]]:
     """Return the results of each way to train, and the defences whose training failed.
 
-    `trainer` trains without a defence, and `owner` (n,) is the unit of each record; `execution` and
-    `before` are those of `values_each_way`.
+    `trainer` trains without a defence, and `owner` (n,) is the unit of each record; `wrong` chooses
+    the canaries' labels, and `execution` and `before` are those of `values_each_way`.
     """
     seed = asked.seed
-    wrong = design.label or UniformLabel()
     known = as_drawn(wrong, execution.run, design.n_canaries)
     chosen, inside = deal_targets(design, x, y, known, seed=seed, unit=owner)
     # Targets are in half of the training sets on average, all other records in every one.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from privacygauge.runs.options import Options, keyword, option
 
 if TYPE_CHECKING:
-    from privacygauge.classifier.mislabelled import WrongLabel
     from privacygauge.core.game import Attack
 
 _canary_option = partial(option, panel="Canaries")
@@ -40,9 +39,6 @@ class WorstCaseDesign(Options):
         "Number of records with their own label that are targets too; the rest is in every "
         "training set. Default: all others.",
     )
-    label: WrongLabel | None = keyword(
-        "Rule of the wrong label: `UniformLabel` (default) or `LeastLikelyLabel`.", default=None
-    )
     attacks: Sequence[Attack] | None = keyword(
         "Attacks on signals and worlds. Default: `LiraOnline`, `LiraOffline`, `CalibratedOnline`, "
         "`RmiaOnline`, `Bavaria` and every metric.",
@@ -57,9 +53,7 @@ class WorstCaseDesign(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.label is not None or self.attacks is not None:
+        if self.attacks is not None:
             from privacygauge.core import checks  # with numpy, which a command loads late
 
-            rule = "a rule of wrong labels, such as UniformLabel()"
-            checks.kind(self.label, "label", "wrong", rule)
             checks.kinds(self.attacks, "attacks", "score", "pg.attacks.Threshold(...)")

@@ -14,6 +14,7 @@ from privacygauge.audits.worst_case.verdict import WorstCaseResult
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.estimators import as_trainer, require_records
+from privacygauge.classifier.mislabelled import UniformLabel, WrongLabel
 from privacygauge.classifier.shadows import Execution
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.units_of_rows import twice
@@ -24,6 +25,7 @@ from privacygauge.classifier.worst_case import (
     trained_and_judged,
 )
 from privacygauge.classifier.worst_case_options import WorstCaseDesign
+from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.evaluate.worst_case import is_resolved
 from privacygauge.report import direction
@@ -61,11 +63,13 @@ def compare_trainings(
     design: WorstCaseDesign,
     running: Running,
     *,
+    label: WrongLabel | None = None,
     unit: ArrayLike | None = None,
     delta: float | None = None,
     before: Before | None = None,
 ) -> WorstCaseComparison:
     """Run the comparison of `WorstCaseOptions.compare`."""
+    checks.kind(label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
     features, labels = require_records(x, y)
     trainer = as_trainer(model)
     owner = owners(unit, None, len(labels))
@@ -85,6 +89,7 @@ def compare_trainings(
             n_jobs=running.n_jobs,
             progress=running.progress,
         ),
+        wrong=UniformLabel() if label is None else label,
         before=before,
     )
     of_units = twice(features, labels) if owner is None else ()
@@ -111,6 +116,7 @@ class WorstCaseOptions(WorstCaseDesign):
         x: ArrayLike,
         y: ArrayLike,
         *,
+        label: WrongLabel | None = None,
         unit: ArrayLike | None = None,
         session: Running = Running("worst-case"),
     ) -> WorstCaseAudit:
@@ -127,6 +133,8 @@ class WorstCaseOptions(WorstCaseDesign):
         x : array_like, shape (n, d)
         y : array_like of int, shape (n,)
             True classes in 0..k-1, k at least 2.
+        label : WrongLabel, optional
+            Rule of the wrong label: `UniformLabel` (default) or `LeastLikelyLabel`.
         unit : array_like, shape (n,), optional
             The person behind each record: one coin decides for all records of a person, and
             intervals count people.
@@ -150,7 +158,9 @@ class WorstCaseOptions(WorstCaseDesign):
         intervals allow for targets that recur (`tprs_of_repeated`), but not for another sample of
         the table.
         """
-        found = compare_trainings(model, x, y, (), self, session, unit=unit)
+        found = compare_trainings(
+            model, x, y, (), design=self, running=session, label=label, unit=unit
+        )
         # The training may well be one with a defence: its name says which.
         training = replace(found.none, title=found.none.found.model)
         return WorstCaseAudit(**{**vars(found), "trainings": (training,)})
@@ -162,6 +172,7 @@ class WorstCaseOptions(WorstCaseDesign):
         y: ArrayLike,
         defences: Sequence[TrainingDefence | Trainer | str] = (),
         *,
+        label: WrongLabel | None = None,
         unit: ArrayLike | None = None,
         delta: float | None = None,
         before: Before | None = None,
@@ -185,6 +196,8 @@ class WorstCaseOptions(WorstCaseDesign):
             ``Private(8.0)``, ``"dp-sgd:8"``, or a trainer of your own; none at all is allowed. With
             adversarial regularisation a fifth of each model's records is held back as its
             reference; they count as members, since their owners gave them.
+        label : WrongLabel, optional
+            Rule of the wrong label: `UniformLabel` (default) or `LeastLikelyLabel`.
         unit : array_like, shape (n,), optional
             The person behind each record: one coin decides for all records of a person, and
             intervals count people.
@@ -216,8 +229,9 @@ class WorstCaseOptions(WorstCaseDesign):
             x,
             y,
             defences,
-            self,
-            session,
+            design=self,
+            running=session,
+            label=label,
             unit=unit,
             delta=delta,
             before=before,

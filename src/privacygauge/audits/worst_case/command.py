@@ -87,15 +87,15 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     given = materials(asked, work)
     unlikely = asked.wrong_label != "uniform"
     wrong = LeastLikelyLabel(given.trainer) if unlikely else UniformLabel()
-    design = replace(asked.part(WorstCaseDesign), label=wrong)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
         return compare_trainings(
             on_numbers(given.trainer),
             given.x,
             y=given.records.y,
             defences=asked.defences,
-            design=design,
+            design=asked.part(WorstCaseDesign),
             running=replace(on_records(running, given.records), progress=progress),
+            label=wrong,
             unit=given.records.unit,
             delta=asked.delta,
             before=cost_teller(work),
