@@ -7,12 +7,18 @@ from . import hooks as hooks
 from . import learners as learners
 from . import metrics as metrics
 from .audits.attribute.audit import AttributeAudit as AttributeAudit
+from .audits.attribute.audit import AttributeOptions as AttributeOptions
 from .audits.attribute.audit import audit_attribute as audit_attribute
+from .audits.classifier.candidates import CandidateOptions as CandidateOptions
 from .audits.classifier.candidates import audit_candidates as audit_candidates
+from .audits.classifier.models import ModelOptions as ModelOptions
+from .audits.classifier.models import PoolOptions as PoolOptions
 from .audits.classifier.models import audit_model as audit_model
 from .audits.classifier.models import audit_pool as audit_pool
+from .audits.classifier.predictions import ClassifierOptions as ClassifierOptions
 from .audits.classifier.predictions import audit_classifier as audit_classifier
 from .audits.classifier.result import Audit as Audit
+from .audits.classifier.white_box import WhiteBoxOptions as WhiteBoxOptions
 from .audits.classifier.white_box import audit_white_box as audit_white_box
 from .audits.defences.audit import DefenceAudit as DefenceAudit
 from .audits.defences.audit import audit_defences as audit_defences
@@ -24,8 +30,10 @@ from .audits.extraction.audit import audit_extraction as audit_extraction
 from .audits.few_fits import audit_few_fits as audit_few_fits
 from .audits.generator.audit import SyntheticAudit as SyntheticAudit
 from .audits.generator.audit import audit_synthetic as audit_synthetic
+from .audits.holdout_attack.audit import HoldoutAttackOptions as HoldoutAttackOptions
 from .audits.holdout_attack.audit import HoldoutAudit as HoldoutAudit
 from .audits.holdout_attack.audit import attack_holdout as attack_holdout
+from .audits.holdout_bound.audit import HoldoutBoundOptions as HoldoutBoundOptions
 from .audits.holdout_bound.audit import holdout_bounds as holdout_bounds
 from .audits.language.audit import LanguageAudit as LanguageAudit
 from .audits.language.audit import audit_causal as audit_causal
@@ -39,6 +47,7 @@ from .audits.privacy_claim.audit import audit_privacy_claim as audit_privacy_cla
 from .audits.privacy_claim.mechanism import audit_mechanism as audit_mechanism
 from .audits.released_table.audit import ReleasedAudit as ReleasedAudit
 from .audits.released_table.audit import audit_released as audit_released
+from .audits.vulnerable.audit import VulnerableOptions as VulnerableOptions
 from .audits.vulnerable.audit import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.audit import vulnerable_records as vulnerable_records
 from .audits.worst_case.audit import WorstCaseOptions as WorstCaseOptions

@@ -64,7 +64,12 @@ def one_line(
 
     audit.__name__ = audit.__qualname__ = name
     audit.__module__ = run.__module__
-    audit.__doc__ = _with_keywords(inspect.getdoc(run) or "", of_options)
+    # The fields take the place of the session, which is the last parameter.
+    lines = (inspect.getdoc(run) or "").splitlines()
+    (first,) = (i for i, line in enumerate(lines) if line.startswith(f"{_SESSION} :"))
+    after = next((i for i in range(first + 1, len(lines)) if lines[i][:1] != " "), len(lines))
+    entries = [line for f, help in of_options for line in _entry(f, help)]
+    audit.__doc__ = "\n".join([*lines[:first], *entries, *_RUN_SETTINGS, *lines[after:]])
     audit.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*own, *(_parameter(f) for f in keywords)],
         return_annotation=inspect.signature(run).return_annotation,
@@ -84,20 +89,12 @@ def _parameter(f: Field[Any]) -> inspect.Parameter:
     )
 
 
-_RUN_SETTINGS = """\
-seed, level, run, n_jobs, progress, invocation, provenance
-    Seed of all draws, level of every interval, folder that keeps the results, number of processes,
-    callback for progress, and what a run and a report keep about the call; see `Running`.
-"""
-
-
-def _with_keywords(text: str, described: list[tuple[Field[Any], str]]) -> str:
-    """Return a docstring in numpydoc whose parameters end with the fields of the options."""
-    lines = text.splitlines()
-    (session,) = (i for i, line in enumerate(lines) if line.startswith(f"{_SESSION} :"))
-    after = next((i for i in range(session + 1, len(lines)) if lines[i][:1] != " "), len(lines))
-    entries = [line for f, help in described for line in _entry(f, help)]
-    return "\n".join([*lines[:session], *entries, *_RUN_SETTINGS.splitlines(), *lines[after:]])
+_RUN_SETTINGS = (
+    "seed, level, run, n_jobs, progress, invocation, provenance",
+    "    Seed of all draws, level of every interval, folder that keeps the results, number of",
+    "    processes, callback for progress, and facts about the call for its run and report; see",
+    "    `Running`.",
+)
 
 
 def _entry(f: Field[Any], text: str) -> Iterator[str]:

@@ -128,12 +128,6 @@ _PLAIN: Mapping[str, Any] = {"bool": bool, "int": int, "float": float, "str": st
 """Types that a command line can give, by name."""
 
 
-def _type_of(f: Field[Any]) -> Any:
-    """Return the type of a field on the command line: of a name or an object, the name."""
-    types = [_PLAIN[name] for name in str(f.type).split(" | ") if name in _PLAIN]
-    return reduce(or_, types)
-
-
 def asked_limits(
     command: Command[Any], request: Request, texts: list[str] | None, policy: Path | None
 ) -> tuple[Limit, ...]:
@@ -267,7 +261,9 @@ def _parameter(f: Field[Any], asked: OptionSpec) -> inspect.Parameter:
     elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
         annotation = Path if required else Path | None
     else:
-        annotation = _type_of(f)
+        # Of a name or an object, the name.
+        types = (_PLAIN[name] for name in str(f.type).split(" | ") if name in _PLAIN)
+        annotation = reduce(or_, types)
     # Defaults that say something: neither empty nor the off state of a switch.
     plain = not required and f.default not in (None, "", ()) and not _is_list(f)
     shared: dict[str, Any] = {

@@ -269,7 +269,7 @@ _BEGINNING = re.compile(r"[^-_/.:; ]+(?=[-_/.:; ])|[^\W\d_]+(?=\d)")
 
 
 def id_groups(ids: NDArray[Any]) -> NDArray[np.str_] | None:
-    """Return what each id begins with, such as the clinic in ``"C07-00123"``; None without groups.
+    """Return the beginning of each id, such as the clinic in ``"C07-00123"``; None without groups.
 
     Groups are 2 to `MOST_GROUPS` different beginnings that all ids have.
     """

@@ -1,4 +1,4 @@
-"""Options of an audit: one value for its keywords in Python, its flags and what a run keeps.
+"""Options of an audit: one value for its keywords in Python, its flags and its run's settings.
 
 Each field of a class of `Options` says what it means and has a default; most have a flag. From the
 fields come the signature and the documentation of the call in Python, the options of the command,

@@ -104,7 +104,7 @@ class PredictionOptions(ReleaseOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ShadowOptions(JudgingOptions):
-    """How many models are trained, and what of them is kept."""
+    """Numbers of models to train, and the parts of their answers to keep."""
 
     half_width: float | None = training_option(
         "H",

@@ -131,7 +131,7 @@ class HoldoutAudit(ContestFindings, Reported):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackOptions(AttackDesign):
+class HoldoutAttackOptions(AttackDesign):
     """An audit of a test set by attacks on its labels."""
 
     def run(
@@ -212,7 +212,7 @@ class AttackOptions(AttackDesign):
         return HoldoutAudit(**vars(found), origin=session.origin(warnings=found.caveats()))
 
 
-attack_holdout = one_line(AttackOptions, AttackOptions.run, "attack_holdout")
+attack_holdout = one_line(HoldoutAttackOptions, HoldoutAttackOptions.run, "attack_holdout")
 
 
 NONE = Grade("no gain found", Severity.NOTHING)

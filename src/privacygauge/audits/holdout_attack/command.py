@@ -29,11 +29,11 @@ Example: privacygauge holdout attack --labels labels.npy --queries 2000 --attack
 
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Run the requested audit, playing the trials that the run does not hold yet."""
-    from privacygauge.audits.holdout_attack.audit import AttackOptions
+    from privacygauge.audits.holdout_attack.audit import HoldoutAttackOptions
 
     with work.resumable(asked), work.bar("Playing attacks") as progress:
         running = work.running(_NAME, asked, progress)
-        return asked.part(AttackOptions).run(
+        return asked.part(HoldoutAttackOptions).run(
             asked.labels, asked.queries, logits=asked.logits, session=running
         )
 

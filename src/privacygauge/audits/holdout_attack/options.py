@@ -21,7 +21,7 @@ _knowledge_option = partial(asks, panel="What the attacker knows")
 
 @dataclass(frozen=True, kw_only=True)
 class AttackDesign(Options):
-    """What is attacked, how often, and what the attacker knows."""
+    """Attacks, guards, repetitions, and the knowledge of the attacker."""
 
     attacks: Sequence[str] = option(
         "--attack",

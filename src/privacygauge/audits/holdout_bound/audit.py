@@ -134,7 +134,7 @@ class HoldoutBounds(ReuseBounds, Reported):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundOptions(BoundDesign):
+class HoldoutBoundOptions(BoundDesign):
     """Bounds on the gain from submissions to a test set."""
 
     def run(
@@ -197,7 +197,7 @@ class BoundOptions(BoundDesign):
         return HoldoutBounds(**vars(found), origin=running.origin(warnings=caveats(asked)))
 
 
-holdout_bounds = one_line(BoundOptions, BoundOptions.run, "holdout_bounds")
+holdout_bounds = one_line(HoldoutBoundOptions, HoldoutBoundOptions.run, "holdout_bounds")
 
 
 SAFE = Grade("safe against any attack", Severity.NOTHING)

@@ -30,11 +30,11 @@ Example: privacygauge holdout bound --n 50000 --classes 1000 --accounts 52 --per
 
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
     """Compute the requested bounds."""
-    from privacygauge.audits.holdout_bound.audit import BoundOptions
+    from privacygauge.audits.holdout_bound.audit import HoldoutBoundOptions
     from privacygauge.audits.work import Running
 
     queries, accounts = asked.submissions
-    return asked.part(BoundOptions).run(
+    return asked.part(HoldoutBoundOptions).run(
         asked.n, asked.classes, queries, accounts=accounts, session=Running(_NAME, asked.seed)
     )
 

@@ -18,7 +18,7 @@ _HONEST = "Honest submissions"
 
 @dataclass(frozen=True, kw_only=True)
 class BoundDesign(Options):
-    """Who answers submissions, what is allowed, and what honest submissions are like."""
+    """The guard that answers submissions, the acceptable bias, and the honest submissions."""
 
     guard: str | Guard = asks(
         "GUARD",
