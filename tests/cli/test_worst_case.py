@@ -120,7 +120,7 @@ def test_an_interruption_is_gone_on_with(inside, tmp_path, monkeypatch, capsys):
         (("--ordinary", 80), "at most 80 together"),
         (("--models", 3), "n_models must be at least 4, got 3"),
         (("--wrong-label", "any"), "--wrong-label must be one of uniform, least-likely"),
-        (("--fpr", "low"), "--fpr must be numbers in (0, 1), such as 0.1,0.01, got '0.2,0.1,low'"),
+        (("--fpr", "low"), "--fpr must be numbers, such as 0.1,0.01, got '0.2,0.1,low'"),
         (("--fpr", "1.5"), "fpr must be in (0, 1), got 1.5"),
         (("--fail-above", "accuracy=0.6"), "no metric 'accuracy'; there are tpr, tpr@0.1"),
         (("--records", 99), "--records must be in 4..80"),

@@ -1,4 +1,4 @@
-"""Options of a command: fields of a request, each with its flag and its help, as plain data.
+"""Options of a command: a request, and the options that several commands share.
 
 A `Request` holds the options of an audit; a `Command` says how to run it. The command line makes
 its options from the fields, a run keeps the request as JSON, and resuming a run means reading it
@@ -9,110 +9,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
-from enum import Enum, StrEnum
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import url_of
+from privacygauge.runs.options import Options, is_keyword_only
+from privacygauge.runs.options import OptionSpec as OptionSpec
+from privacygauge.runs.options import Role as Role
+from privacygauge.runs.options import argument as argument
+from privacygauge.runs.options import asks as asks
+from privacygauge.runs.options import option as option
 from privacygauge.runs.source import PROGRAM, absolute
 
 if TYPE_CHECKING:
     from privacygauge.synthetic.table import Schema
 
-
-class Role(Enum):
-    """Meaning of a field's text."""
-
-    PLAIN = "plain"
-    FILE = "file"
-    """A file or folder of the user: kept as an absolute path."""
-    MODEL = "model"
-    """A folder with a model of the user: kept as an absolute path."""
-    CODE = "code"
-    """A name, or the user's FILE.py:NAME: the file is kept as an absolute path."""
-
-
 _READ = (Role.FILE, Role.MODEL)
 
 
-@dataclass(frozen=True)
-class OptionSpec:
-    """Option of a command line that fills a field."""
-
-    help: str
-    """Description of the option, in a sentence or two."""
-    metavar: str
-    """Placeholder of its value, such as ``FILE``; empty for a switch."""
-    flag: str = ""
-    """Flag, such as ``--label``; empty for a positional argument, and ``--`` for the name of its
-    field.
-    """
-    panel: str = ""
-    """Heading of the option in ``--help``."""
-    offers: tuple[str, ...] = ()
-    """Values offered by shell completion."""
-    role: Role = Role.PLAIN
-    """Meaning of its text."""
-    split: bool = True
-    """Whether several values may be given as ``a,b``."""
-
-
-_KEY = "asked"
-"""Key of an `OptionSpec` in a field's metadata."""
-_OWN = "--"
-"""Flag that stands for the name of its field."""
-_NOTHING = {"| None": None, "...]": (), "bool": False}
-"""Default of a field without one, by the end of its type."""
-
-
-def option(
-    flag: str,
-    metavar: str,
-    text: str,
-    *,
-    default: Any = MISSING,
-    panel: str = "",
-    offers: tuple[str, ...] = (),
-    role: Role | None = None,
-    split: bool = True,
-) -> Any:
-    """Return a field of a `Request` that an option fills.
-
-    Parameters
-    ----------
-    flag : str
-        Flag, such as ``--label``.
-    metavar : str
-        Placeholder of its value; empty for a switch.
-    text : str
-        Description, with ranges and those defaults that are not a plain value.
-    default : object
-        Default value. Without one an option is required, unless its type has an empty value: None
-        if optional, an empty tuple, or a switch that is off.
-    panel, offers, role, split
-        As in `OptionSpec`; by default, the metavar ``FILE`` means the role of a file.
-    """
-    role = role or (Role.FILE if metavar == "FILE" else Role.PLAIN)
-    asked = OptionSpec(
-        help=text, metavar=metavar, flag=flag, panel=panel, offers=offers, role=role, split=split
-    )
-    return field(default=default, metadata={_KEY: asked})
-
-
-asks = partial(option, _OWN)
-"""`option` with a flag named after its field: ``--half-width`` for ``half_width``."""
-
-
-def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
-    """Return a field of a `Request` that a positional argument fills; see `option`."""
-    return field(default=default, metadata={_KEY: OptionSpec(text, metavar, role=role)})
-
-
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(Options):
     """Options of an audit: the same on the command line, in a run, and when it resumes."""
 
     COMMON: ClassVar[tuple[str, ...]] = ("seed", "level", "title", "note")
@@ -128,29 +48,6 @@ class Request:
     urls: tuple[tuple[str, str], ...] = ()
     """Fields whose files are copies of downloads, and their URLs; see `with_copies`."""
 
-    def __init_subclass__(cls) -> None:
-        # Before the dataclass is made: options whose type has an empty value default to it.
-        for name, kind in cls.__annotations__.items():
-            found = cls.__dict__.get(name)
-            if isinstance(found, Field) and found.default is MISSING:
-                known = (x for end, x in _NOTHING.items() if str(kind).endswith(end))
-                found.default = next(known, MISSING)
-
-    @classmethod
-    def asked(cls) -> tuple[tuple[Field[Any], OptionSpec], ...]:
-        """Return the fields with their options, the common ones last."""
-        known: list[tuple[Field[Any], OptionSpec]] = []
-        for f in fields(cls):
-            asked = f.metadata.get(_KEY)
-            if asked is not None and asked.flag == _OWN:
-                asked = replace(asked, flag=_OWN + f.name.replace("_", "-"))
-            if asked is not None:
-                known.append((f, asked))
-        own = [pair for pair in known if pair[0].name not in cls.COMMON]
-        used = set(cls.COMMON) - set(cls.UNUSED)
-        common = [pair for pair in known if pair[0].name in used]
-        return (*own, *common)
-
     @classmethod
     def kept(cls, options: Mapping[str, Any]) -> Self:
         """Return the request that started a run, from the options it kept.
@@ -160,9 +57,15 @@ class Request:
         InputError
             If the run keeps an option that this version does not have.
         """
+        # Older runs name some options by their flags.
+        by_flag = {spec.flag[2:].replace("-", "_"): f.name for f, spec in cls.asked()}
+        known = {f.name for f in fields(cls)}
         # JSON knows lists only; a request holds tuples.
         given: dict[str, Any] = {
-            name: tuple(x) if isinstance(x, list) else x for name, x in options.items()
+            name if name in known else by_flag.get(name, name): tuple(x)
+            if isinstance(x, list)
+            else x
+            for name, x in options.items()
         }
         try:
             return cls(**given)
@@ -194,6 +97,9 @@ class Request:
     def settled(self) -> dict[str, Any]:
         """Return the request as JSON values that are independent of the working folder."""
         found = asdict(self)
+        for f in fields(self):
+            if is_keyword_only(f):
+                del found[f.name]
         urls = dict(found.pop("urls"))
         for name, asked in self._asked_by_name().items():
             value = found[name]

@@ -32,7 +32,6 @@ from privacygauge.classifier.defences.trainings import (
 from privacygauge.classifier.mislabelled import (
     LeastLikelyLabel,
     Targets,
-    UniformLabel,
     WrongLabel,
     every_model_as_target,
     targets,
@@ -42,6 +41,7 @@ from privacygauge.classifier.predictions import Pool
 from privacygauge.classifier.shadows import Execution, failed_shadows_warning, random_states
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.worst_case_options import WorstCaseDesign
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
@@ -119,9 +119,6 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
     return ways
 
 
-FPRS = (0.1, 0.01, 0.001)
-"""Default false-positive rates of the report."""
-
 ATTACKS: tuple[Attack, ...] = (
     LiraOnline(),
     LiraOffline(),
@@ -162,44 +159,37 @@ class TargetOptions:
                 raise InputError(f"fprs must all be different, got {fpr} more than once")
 
 
-@dataclass(frozen=True)
-class Design:
-    """Numbers of targets and models, and attacks, of a worst-case audit."""
+def group_options(
+    design: WorstCaseDesign, n_defences: int, seed: int, level: float
+) -> TargetOptions:
+    """Return the options of every group of targets, with `n_defences` defences and none."""
+    attacks = ATTACKS if design.attacks is None else tuple(design.attacks)
+    # Two groups of targets; per attack and training, each rate and the area under the curve.
+    n = len(attacks) * (1 + n_defences) * 2 * (len(design.fprs) + 1)
+    return TargetOptions(
+        attacks=attacks, fprs=design.fprs, seed=seed, level=level, n_together=max(n, 1)
+    )
 
-    n_canaries: int = 100
-    """Number of records that get a wrong label, at least 1."""
-    n_ordinary: int | None = None
-    """Number of targets with their own label; None for all other records."""
-    label: WrongLabel | None = None
-    """Choice of the wrong label; default: `UniformLabel`."""
-    n_models: int = 32
-    """Number of models, at least 4; each is the target once."""
-    attacks: tuple[Attack, ...] = ATTACKS
-    """Attacks on signals and worlds."""
-    fprs: tuple[float, ...] = FPRS
-    """False-positive rates, each in (0, 1)."""
 
-    def asked(self, n_defences: int, seed: int, level: float) -> TargetOptions:
-        """Return the options of every group of targets, with `n_defences` defences and none."""
-        # Two groups of targets; per attack and training, each rate and the area under the curve.
-        n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
-        return TargetOptions(
-            attacks=self.attacks, fprs=self.fprs, seed=seed, level=level, n_together=max(n, 1)
-        )
-
-    def dealt(
-        self, x: NDArray[Any], y: Ints, label: WrongLabel, seed: int, unit: Ints | None
-    ) -> tuple[Targets, Bools]:
-        """Return the targets, and a mask of each model's training set, (n_models, n)."""
-        if self.n_models < _FEWEST:
-            raise InputError(f"n_models must be at least {_FEWEST}, got {self.n_models}")
-        rng = seeds.stream(seed, "worst-case", "targets")
-        chosen = targets(
-            x, y, self.n_canaries, rng, n_ordinary=self.n_ordinary, label=label, unit=unit
-        )
-        # A stream apart from the targets': the number of models does not change the targets.
-        coins = seeds.stream(seed, "worst-case", "coins")
-        return chosen, chosen.membership(self.n_models, coins)
+def deal_targets(
+    design: WorstCaseDesign,
+    x: NDArray[Any],
+    y: Ints,
+    label: WrongLabel,
+    *,
+    seed: int,
+    unit: Ints | None,
+) -> tuple[Targets, Bools]:
+    """Return the targets, and a mask of each model's training set, (n_models, n)."""
+    if design.n_models < _FEWEST:
+        raise InputError(f"n_models must be at least {_FEWEST}, got {design.n_models}")
+    rng = seeds.stream(seed, "worst-case", "targets")
+    chosen = targets(
+        x, y, design.n_canaries, rng, n_ordinary=design.n_ordinary, label=label, unit=unit
+    )
+    # A stream apart from the targets': the number of models does not change the targets.
+    coins = seeds.stream(seed, "worst-case", "coins")
+    return chosen, chosen.membership(design.n_models, coins)
 
 
 def judge_worst_case(
@@ -482,21 +472,22 @@ def trained_and_judged(
     x: NDArray[Any],
     y: Ints,
     defences: Sequence[TrainingDefence],
-    design: Design,
+    design: WorstCaseDesign,
     asked: TargetOptions,
     owner: Ints | None,
     execution: Execution,
+    *,
+    wrong: WrongLabel,
     before: Before | None,
 ) -> tuple[ComparedTrainings, list[Skipped]]:
     """Return the results of each way to train, and the defences whose training failed.
 
-    `trainer` trains without a defence, and `owner` (n,) is the unit of each record; `execution` and
-    `before` are those of `values_each_way`.
+    `trainer` trains without a defence, and `owner` (n,) is the unit of each record; `wrong` chooses
+    the canaries' labels, and `execution` and `before` are those of `values_each_way`.
     """
     seed = asked.seed
-    wrong = design.label or UniformLabel()
     known = as_drawn(wrong, execution.run, design.n_canaries)
-    chosen, inside = design.dealt(x, y, label=known, seed=seed, unit=owner)
+    chosen, inside = deal_targets(design, x, y, known, seed=seed, unit=owner)
     # Targets are in half of the training sets on average, all other records in every one.
     ways = ways_of(trainer, defences, 2 * len(y) - len(chosen.asked))
     states = random_states(seed, len(inside))

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import MISSING, Field
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -120,8 +121,11 @@ def _with_signature(
 
 def _parameters(request: type[Request]) -> list[inspect.Parameter]:
     """Return one typer parameter per field of a request."""
-    hints = get_type_hints(request)
-    return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
+    return [_parameter(f, asked) for f, asked in request.asked()]
+
+
+_PLAIN: Mapping[str, Any] = {"bool": bool, "int": int, "float": float, "str": str, "None": None}
+"""Types that a command line can give, by name."""
 
 
 def asked_limits(
@@ -243,20 +247,23 @@ def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_list(f: Field[Any]) -> bool:
-    return str(f.type).startswith("tuple")
+    return str(f.type).startswith(("tuple", "Sequence"))
 
 
-def _parameter(f: Field[Any], asked: OptionSpec, hint: Any) -> inspect.Parameter:
+def _parameter(f: Field[Any], asked: OptionSpec) -> inspect.Parameter:
     """Return the typer parameter for a field of a request."""
     required = f.default is MISSING
     default = inspect.Parameter.empty if required else f.default
-    annotation = hint
     if _is_list(f):
-        annotation = list[str] | None
+        annotation: Any = list[str] | None
         default = None
     # A `Path` would turn the two slashes of a URL into one.
     elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
         annotation = Path if required else Path | None
+    else:
+        # Of a name or an object, the name.
+        types = (_PLAIN[name] for name in str(f.type).split(" | ") if name in _PLAIN)
+        annotation = reduce(or_, types)
     # Defaults that say something: neither empty nor the off state of a switch.
     plain = not required and f.default not in (None, "", ()) and not _is_list(f)
     shared: dict[str, Any] = {

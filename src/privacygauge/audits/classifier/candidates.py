@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.work import Running
 from privacygauge.classifier.candidates import (
     CandidateGame,
@@ -20,7 +20,6 @@ from privacygauge.classifier.candidates import (
     judge_candidates,
 )
 from privacygauge.classifier.probe_training import prepare_records
-from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.units_of_rows import twice
 from privacygauge.core import checks
@@ -64,6 +63,7 @@ from privacygauge.report.values import (
     table,
     text,
 )
+from privacygauge.runs.options import Options, keyword
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -147,82 +147,99 @@ class CandidateAudit(JudgedCandidates, Reported):
         )
 
 
-def audit_candidates(
-    model: object,
-    x: object = None,
-    y: ArrayLike | None = None,
-    *,
-    iterations: int = 100,
-    n_targets: int = 100,
-    design: PerTargetDesign | SharedDesign | None = None,
-    measurements: int = 0,
-    attacks: Sequence[Attack] | None = None,
-    unit: ArrayLike | None = None,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-) -> CandidateAudit:
-    """Play the candidate-set game: estimate which single records are at risk, with intervals.
+@dataclass(frozen=True, kw_only=True)
+class CandidateOptions(Options):
+    """The candidate-set game: which single records are at risk."""
 
-    Parameters
-    ----------
-    model : estimator, callable, Training or Trainer
-        As in `audit_model`.
-    x : array_like or data frame of n records
-        As in `audit_model`. The candidate set: half of it is the training set of each target model.
-    y : array_like of int, shape (n,)
-    iterations : int
-        Number of splits of the candidates, at least 1; each trains two target models.
-    n_targets : int
-        Number of records that are attacked, drawn at random, at least 1.
-    design : PerTargetDesign or SharedDesign, optional
-        Default: one shared pool of 64 shadow models.
-    measurements : int
-        Number of iterations in which the targets' PDTP is measured, at most `iterations`: exactly
-        for a learner, by retraining for any other model.
-    attacks : sequence of Attack, optional
-        Default: the suite of `candidate_attacks`.
-    unit : array_like, shape (n,), optional
-        The person behind each candidate: all rows of a person are in the same half, and intervals
-        resample people.
-    run, n_jobs, progress, seed, level
-        As in `audit_model`.
-
-    Returns
-    -------
-    CandidateAudit
-
-    Notes
-    -----
-    Long et al. (2017), section 5.4; 100 iterations and 100 targets there.
-    """
-    running = Running("audit_candidates", seed, level)
-    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
-    about = prepare_records(model, x, y)
-    features = about.x
-    labels = about.y
-    chosen = SharedDesign() if design is None else design
-    owner = owners(unit, None, len(labels))
-    game = CandidateGame(
-        about.trainer,
-        features,
-        y=labels,
-        iterations=iterations,
-        n_targets=n_targets,
-        design=chosen,
-        seed=seed,
-        unit=owner,
+    iterations: int = keyword(
+        "Number of splits of the candidates, at least 1; each trains two target models.",
+        default=100,
     )
-    # Equal records without units may be in both halves, in one of them as a copy.
-    warnings = twice(features, labels) if owner is None else []
-    dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
-    suite = candidate_attacks(chosen.name) if attacks is None else attacks
-    found, skipped = judge_candidates(dealt, suite, targets=game.targets, seed=seed, level=level)
-    told = (*warnings, *direction.warnings(found.inverted))
-    origin = running.origin(skipped=skipped, warnings=told)
-    return CandidateAudit(**vars(found), origin=origin, game=_describe_game(game, dealt))
+    n_targets: int = keyword(
+        "Number of records that are attacked, drawn at random, at least 1.", default=100
+    )
+    design: PerTargetDesign | SharedDesign | None = keyword(
+        "Default: one shared pool of 64 shadow models.", default=None
+    )
+    measurements: int = keyword(
+        "Number of iterations in which the targets' PDTP is measured, at most `iterations`: "
+        "exactly for a learner, by retraining for any other model.",
+        default=0,
+    )
+    attacks: Sequence[Attack] | None = keyword(
+        "Attacks; default: the suite of `candidate_attacks`.", default=None
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.kinds(self.attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+
+    def run(
+        self,
+        model: object,
+        x: object = None,
+        y: ArrayLike | None = None,
+        *,
+        unit: ArrayLike | None = None,
+        session: Running = Running("candidates"),
+    ) -> CandidateAudit:
+        """Play the candidate-set game: estimate which single records are at risk, with intervals.
+
+        Parameters
+        ----------
+        model : estimator, callable, Training or Trainer
+            As in `audit_model`.
+        x : array_like or data frame of n records
+            As in `audit_model`. The candidate set: half of it is the training set of each target
+            model.
+        y : array_like of int, shape (n,)
+        unit : array_like, shape (n,), optional
+            The person behind each candidate: all rows of a person are in the same half, and
+            intervals resample people.
+        session : Running, optional
+            Seed, level, run folder and workers.
+
+        Returns
+        -------
+        CandidateAudit
+
+        Notes
+        -----
+        Long et al. (2017), section 5.4; 100 iterations and 100 targets there.
+        """
+        about = prepare_records(model, x, y)
+        features = about.x
+        labels = about.y
+        chosen = SharedDesign() if self.design is None else self.design
+        owner = owners(unit, None, len(labels))
+        game = CandidateGame(
+            about.trainer,
+            features,
+            y=labels,
+            iterations=self.iterations,
+            n_targets=self.n_targets,
+            design=chosen,
+            seed=session.seed,
+            unit=owner,
+        )
+        # Equal records without units may be in both halves, in one of them as a copy.
+        warnings = twice(features, labels) if owner is None else []
+        dealt = game.train(
+            measurements=self.measurements,
+            run=session.run,
+            n_jobs=session.n_jobs,
+            progress=session.progress,
+        )
+        suite = candidate_attacks(chosen.name) if self.attacks is None else self.attacks
+        found, skipped = judge_candidates(
+            dealt, suite, targets=game.targets, seed=session.seed, level=session.level
+        )
+        told = (*warnings, *direction.warnings(found.inverted))
+        origin = session.origin(skipped=skipped, warnings=told)
+        return CandidateAudit(**vars(found), origin=origin, game=_describe_game(game, dealt))
+
+
+audit_candidates = one_line(CandidateOptions, CandidateOptions.run, "audit_candidates")
 
 
 def _describe_game(game: CandidateGame, dealt: CandidateRound) -> GameDescription:

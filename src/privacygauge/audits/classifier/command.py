@@ -58,7 +58,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
         load_predictions,
         classes=asked.classes,
         names=names,
-        columns=(*asked.slices, *asked.show, *asked.features),
+        columns=(*asked.slices, *asked.show_columns, *asked.features),
         missing=asked.missing,
     )
     released = read(target)
@@ -77,7 +77,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
         attacks=asked.attacks or None,
         estimator=ESTIMATORS[asked.risk],
         slices=asked.slices or None,
-        show_columns=asked.show,
+        show_columns=asked.show_columns,
         unit=asked.unit,
         **asked.told(NAME),
     )

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.options import NAME, ClassifierRequest
+from privacygauge.audits.classifier.options import (
+    NAME,
+    ClassifierRequest,
+    ReleaseOptions,
+    ShadowOptions,
+)
 from privacygauge.audits.classifier.predictions import (
+    ClassifierOptions,
     PredictionAuditOptions,
     assemble,
-    audit_classifier,
     pool_description,
 )
 from privacygauge.audits.classifier.result import Audit
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Running, Work
 from privacygauge.classifier.answers import said_of_times
@@ -40,184 +45,19 @@ from privacygauge.classifier.pool_game import PoolGame, require_apart, with_equa
 from privacygauge.classifier.predictions import LogitPool, Pool
 from privacygauge.classifier.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
-from privacygauge.classifier.shadows import Progress, failed_shadows_warning
+from privacygauge.classifier.shadows import failed_shadows_warning
 from privacygauge.classifier.suite import FORETOLD, chosen_attacks, pool_attacks
 from privacygauge.classifier.units_of_rows import settle_units, twice
 from privacygauge.core import checks, seeds
-from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
+from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.shadow_scaling import Foretold, what_more_buy
 from privacygauge.report.grades import NONE, UNTOLD
+from privacygauge.runs.options import keyword
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import plan_in, unchecked_code
-
-
-def audit_model(
-    model: object,
-    x: object = None,
-    y: ArrayLike | None = None,
-    *,
-    fitted: Fitted | None = None,
-    label_only: LabelOnlyQueries | bool | None = None,
-    n_shadows: int = 16,
-    half_width: float | None = None,
-    one_logit: bool = False,
-    attacks: Sequence[Attack | str] | None = None,
-    estimator: Estimator | None = None,
-    slices: Mapping[str, ArrayLike] | None = None,
-    ids: ArrayLike | None = None,
-    unit: ArrayLike | None = None,
-    run: str | Path | None = None,
-    weights: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_model",
-    provenance: Mapping[str, str] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-) -> Audit:
-    """Audit a training procedure for a classifier, or a classifier that it produced.
-
-    Shadow models are trained on records that fair, independent coins choose; so is a target, unless
-    one is given. Every attack then plays against the target with the help of the shadow models.
-
-    Parameters
-    ----------
-    model : estimator, callable, Training or Trainer
-        Training procedure: a scikit-learn, XGBoost or LightGBM estimator; a callable that takes a
-        random state and returns an untrained estimator; a function of records, classes and a random
-        state that returns a trained model; `Training` with functions of record numbers; or
-        `Networks` for PyTorch modules.
-    x : array_like or data frame of n records
-        Candidate records: those that the target may have been trained on, and others like them.
-        Models get data frames of pandas and polars, texts and images unchanged. A `Training` looks
-        its records up itself.
-    y : array_like of int or str, shape (n,)
-        Classes in 0..k-1, or their names.
-    fitted : Fitted, optional
-        The model to audit, if it exists already; default: a target is trained.
-    label_only : LabelOnlyQueries or bool, optional
-        The adversary sees classes only, and makes these queries about each record, the default ones
-        if True. Records may be numbers, images of any shape, texts or tables, with or without
-        missing values; a `Training` is queried about the records that it looks up. Models need no
-        probabilities: ``predict``, or a function that returns classes by number or name, is enough.
-    n_shadows : int
-        Number of shadow models, at least 1. More models make attacks on single records stronger: 4
-        are enough for these attacks to work, and 64 for a variance per record.
-    half_width : float, optional
-        In (0, 1/2). Further targets are trained, and attacked with the same shadow models, until
-        the interval of every attack's mean AUC has this half-width; see `until_narrow`. The attacks
-        are `attacks`, by default those on single records.
-    one_logit : bool
-        Keep one logit per shadow model and record instead of one per class: all that LiRA, RMIA,
-        BaVarIA and calibrated attacks need, with the same results, byte for byte. Whole vectors are
-        kept for the target and a few shadow models; see `train_logits`.
-    attacks : sequence of Attack or str, optional
-        Attacks, or names of attacks of the suite, such as ``"lira"``; see `audit_classifier`.
-        Default: the suite of `pool_attacks`.
-    estimator : Estimator, optional
-        Estimator of the privacy risk score; default: isotonic regression.
-    slices : mapping of str to array_like (n,), optional
-        Groups to evaluate in addition to the classes and the deciles of confidence.
-    ids : array_like, shape (n,), optional
-        Names of the records in the report.
-    unit : array_like, shape (n,), optional
-        The person behind each record; default: equal ids. One coin puts all records of a person in
-        or leaves all out, and intervals resample people.
-    run : str or Path, optional
-        Folder that keeps the trained models' predictions: after an interruption, the same call
-        continues from there.
-    weights : str or Path, optional
-        Folder for the weights of networks, which are otherwise dropped; see `train_shadows`.
-    n_jobs : int, optional
-        Number of processes; default: one, or the setting of ``joblib.parallel_config``.
-    progress : callable, optional
-        Called with the number of models done, and their total.
-    seed : int
-        Seed of all random draws.
-    level : float
-        Level of every interval, in (0, 1).
-    command : str
-        Name of the command or call, as the report prints it.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
-    invocation : mapping, optional
-        Settings that start the run again, kept in its folder.
-
-    Returns
-    -------
-    Audit
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
-
-    Notes
-    -----
-    Song & Mittal (2021); Long et al. (2017), section 5; Carlini et al. (2022).
-    """
-    checks.level(level)
-    seeds.non_negative(seed)
-    queries = _queries(label_only)
-    checks.kind(fitted, "fitted", Fitted, "pg.Fitted(model, member)")
-    checks.kind(slices, "slices", Mapping, "a mapping of names to columns")
-    checks.kind(run, "run", (str, Path), "the path of a folder")
-    played, _ = chosen_attacks(attacks, pool_attacks(logits=True))
-    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    about = prepare_records(model if queries is None else with_labels(model, y), x, y)
-    queries = None if queries is None else queries.fitting(about.x)
-    owner = owners(unit, ids, len(about.y))
-    options = {
-        "unit": owner,
-        "seed": seed,
-        "run": run,
-        "weights": weights,
-        "invocation": invocation,
-        "n_jobs": n_jobs,
-        "progress": progress,
-    }
-    made = train_missing_shadows(
-        about,
-        options,
-        fitted=fitted,
-        label_only=queries,
-        n_shadows=n_shadows,
-        half_width=half_width,
-        one_logit=one_logit,
-        attacks=None if attacks is None else played,
-        level=level,
-    )
-    end_of_sharing()
-    # Only coins of this audit can separate equal records.
-    of_units = twice(about.x, about.y) if owner is None and fitted is None else []
-    seen = {}
-    if queries is not None:
-        seen = {"queries per record": str(queries.n_queries), "seen": "classes only"}
-    audit = audit_pool(
-        with_names_of(made.target, ids, slices, owner),
-        made.pool,
-        further=made.further,
-        features=about.x,
-        attacks=attacks,
-        estimator=estimator,
-        drawn=fitted is None,
-        warnings=[
-            *failed_shadows_warning(made.failed, n_shadows),
-            *unchecked_code(run),
-            *of_units,
-            *said_of_times(int(about.trainer.describe().get(AVERAGED, 1))),
-        ],
-        seed=seed,
-        level=level,
-        command=command,
-        provenance={"model": about.trainer.name, **seen, **(provenance or {})},
-    )
-    return replace(audit, targets=made.several)
 
 
 def _queries(label_only: LabelOnlyQueries | bool | None) -> LabelOnlyQueries | None:
@@ -230,131 +70,276 @@ def _queries(label_only: LabelOnlyQueries | bool | None) -> LabelOnlyQueries | N
     return label_only
 
 
-def audit_pool(
-    target: PredictionsLike,
-    pool: PoolLike | LogitPool,
-    *,
-    further: Further | None = None,
-    features: Held | None = None,
-    attacks: Sequence[Attack | str] | None = None,
-    estimator: Estimator | None = None,
-    slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
-    show_columns: Sequence[str] = (),
-    unit: ArrayLike | str | None = None,
-    drawn: bool = False,
-    warnings: Sequence[str] = (),
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_pool",
-    provenance: Mapping[str, str] | None = None,
-) -> Audit:
-    """Audit a classifier from its predictions and those of shadow models on the same records.
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions(ReleaseOptions):
+    """An audit of a classifier with predictions of shadow models on the same records."""
 
-    Parameters
-    ----------
-    target : Predictions, path, mapping of arrays, or data frame
-        As in `audit_classifier`.
-    pool : Pool, LogitPool, path, or mapping of arrays
-        Predictions of shadow models for the target's records, in the same order; see `as_pool`.
-        Independent coins must choose each model's training set: exact halves would reveal the
-        target's bit.
-    further : Further, optional
-        Signals of label-only queries.
-    features : ndarray, shape (n, d), optional
-        The records themselves, for attacks that use them.
-    attacks : sequence of Attack or str, optional
-        As in `audit_classifier`. Default: the suite of `pool_attacks`.
-    estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
-        As in `audit_classifier`.
-    warnings : sequence of str
-        Warnings for the reader of the report.
+    def run(
+        self,
+        target: PredictionsLike,
+        pool: PoolLike | LogitPool,
+        *,
+        further: Further | None = None,
+        features: Held | None = None,
+        slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
+        unit: ArrayLike | str | None = None,
+        warnings: Sequence[str] = (),
+        session: Running = Running("classifier"),
+    ) -> Audit:
+        """Audit a classifier from its predictions and those of shadow models on the same records.
 
-    Returns
-    -------
-    Audit
+        Parameters
+        ----------
+        target : Predictions, path, mapping of arrays, or data frame
+            As in `audit_classifier`.
+        pool : Pool, LogitPool, path, or mapping of arrays
+            Predictions of shadow models for the target's records, in the same order; see `as_pool`.
+            Independent coins must choose each model's training set: exact halves would reveal the
+            target's bit.
+        further : Further, optional
+            Signals of label-only queries.
+        features : ndarray, shape (n, d), optional
+            The records themselves, for attacks that use them.
+        slices, unit
+            As in `audit_classifier`.
+        warnings : sequence of str
+            Warnings for the reader of the report.
+        session : Running, optional
+            Seed, level, run folder and workers.
 
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
-    """
-    checks.level(level)
-    seeds.non_negative(seed)
-    checks.kind(further, "further", Further, "Further(target, pool)")
-    played, unplayed = chosen_attacks(
-        attacks, pool_attacks(logits=True) if further is None else further.attacks
-    )
-    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    asked = named_columns(slices, show_columns)
-    target = as_predictions(target, "target", unit=unit, columns=asked)
-    pool = (
-        pool
-        if isinstance(pool, LogitPool)
-        else as_pool(pool, "pool", target_classes=target.classes)
-    )
-    if isinstance(pool, Pool):
-        # One side was saved as probabilities: logits cannot be recovered from these.
-        if pool.logits != target.logits:
-            target, pool = as_probabilities(target, pool)
-        require_apart(pool)
-        # Coins need no evening; `further` holds signals of all models.
-        if not drawn and further is None:
-            rng = seeds.stream(seed, "equal counts")
-            evened = with_equal_counts(pool, target.member, rng)
-            if evened is not None:
-                pool = evened
-                warnings = [*warnings, _EVENED]
-    known = None if features is None else numeric(features)
-    game = PoolGame(target, pool, known)  # refuses a pool of other records
-    others = (pool if isinstance(pool, Pool) else pool.first).of_few_models()
-    owned = settle_units(target, drawn=drawn, features=features, others=others)
-    target = owned.target
-    about = {"shadow models": str(len(pool)), **(provenance or {})}
-    running = Running(command, seed, level, about)
-    # The target now has its units; its predictions are those that the game has checked.
-    [dealt] = replace(game, target=target).deal(1, seeds.stream(seed, "deal"))
-    comparison, unused = comparison_of(
-        [dealt], owned, seed, level, features=features, pool=pool, drawn=drawn
-    )
-    # The numbers of models that hold each record give the target's bits away.
-    holds_the_answer = any(x.column == HELD_BY for x in comparison.differences)
-    if attacks is None and further is None and not comparison.told and holds_the_answer:
-        alone = audit_classifier(
-            target,
-            features=None if features is None else numeric(features),
-            estimator=estimator,
-            slices=slices,
-            show_columns=show_columns,
-            drawn=drawn,
-            seed=seed,
-            level=level,
-            command=command,
-            provenance=about,
+        Returns
+        -------
+        Audit
+
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+        """
+        checks.kind(further, "further", Further, "Further(target, pool)")
+        played, unplayed = chosen_attacks(
+            self.attacks, pool_attacks(logits=True) if further is None else further.attacks
         )
-        # An audit without the pool sees less: what it finds counts, what it does not find says
-        # nothing about attacks that compare models.
-        if alone.report().verdict.grade not in (NONE, UNTOLD):
-            return _without_the_pool(alone, warnings)
-    suite = pool_attacks(logits=target.logits)
-    if further is not None:
-        dealt = further.onto(dealt)
-        suite = further.attacks
-    audit = assemble(
-        [dealt],
-        suite if attacks is None else played,
-        target=target,
-        game=pool_description(target, pool, drawn=drawn, labels=further is not None),
-        asked=PredictionAuditOptions(estimator, slices, show_columns),
-        running=running,
-        comparison=comparison,
-        has_shadow=True,
-        features=features,
-        skipped=unplayed,
-        warnings=[*warnings, *owned.warnings, *unused, *lone_records(pool), *of_one_logit(pool)],
+        asked = named_columns(slices, self.show_columns)
+        target = as_predictions(target, "target", unit=unit, columns=asked)
+        pool = (
+            pool
+            if isinstance(pool, LogitPool)
+            else as_pool(pool, "pool", target_classes=target.classes)
+        )
+        if isinstance(pool, Pool):
+            # One side was saved as probabilities: logits cannot be recovered from these.
+            if pool.logits != target.logits:
+                target, pool = as_probabilities(target, pool)
+            require_apart(pool)
+            # Coins need no evening; `further` holds signals of all models.
+            if not self.drawn and further is None:
+                rng = seeds.stream(session.seed, "equal counts")
+                evened = with_equal_counts(pool, target.member, rng)
+                if evened is not None:
+                    pool = evened
+                    warnings = [*warnings, _EVENED]
+        known = None if features is None else numeric(features)
+        game = PoolGame(target, pool, known)  # refuses a pool of other records
+        others = (pool if isinstance(pool, Pool) else pool.first).of_few_models()
+        owned = settle_units(target, drawn=self.drawn, features=features, others=others)
+        target = owned.target
+        about = {"shadow models": str(len(pool)), **(session.provenance or {})}
+        session = replace(session, provenance=about)
+        # The target now has its units; its predictions are those that the game has checked.
+        [dealt] = replace(game, target=target).deal(1, seeds.stream(session.seed, "deal"))
+        comparison, unused = comparison_of(
+            [dealt],
+            owned,
+            session.seed,
+            session.level,
+            features=features,
+            pool=pool,
+            drawn=self.drawn,
+        )
+        # The numbers of models that hold each record give the target's bits away.
+        holds_the_answer = any(x.column == HELD_BY for x in comparison.differences)
+        if self.attacks is None and further is None and not comparison.told and holds_the_answer:
+            alone = ClassifierOptions(
+                estimator=self.estimator, show_columns=self.show_columns, drawn=self.drawn
+            ).run(
+                target,
+                features=None if features is None else numeric(features),
+                slices=slices,
+                session=session,
+            )
+            # An audit without the pool sees less: what it finds counts, what it does not find says
+            # nothing about attacks that compare models.
+            if alone.report().verdict.grade not in (NONE, UNTOLD):
+                return _without_the_pool(alone, warnings)
+        suite = pool_attacks(logits=target.logits)
+        if further is not None:
+            dealt = further.onto(dealt)
+            suite = further.attacks
+        audit = assemble(
+            [dealt],
+            suite if self.attacks is None else played,
+            target=target,
+            game=pool_description(target, pool, drawn=self.drawn, labels=further is not None),
+            asked=PredictionAuditOptions(self.estimator, slices, self.show_columns),
+            running=session,
+            comparison=comparison,
+            has_shadow=True,
+            features=features,
+            skipped=unplayed,
+            warnings=[
+                *warnings,
+                *owned.warnings,
+                *unused,
+                *lone_records(pool),
+                *of_one_logit(pool),
+            ],
+        )
+        # Prediction from halves of the pool needs no further training.
+        more = what_more_buy(
+            FORETOLD, dealt, seeds.stream(session.seed, "more models"), session.level
+        )
+        return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
+
+
+audit_pool = one_line(PoolOptions, PoolOptions.run, "audit_pool")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(ShadowOptions):
+    """An audit of a training procedure for a classifier, with shadow models that it trains."""
+
+    label_only: LabelOnlyQueries | bool | None = keyword(
+        "The adversary sees classes only, and makes these queries about each record, the default "
+        "ones if True. Records may be numbers, images of any shape, texts or tables, with or "
+        "without missing values; a `Training` is queried about the records that it looks up. "
+        "Models need no probabilities: ``predict``, or a function that returns classes by number "
+        "or name, is enough.",
+        default=None,
     )
-    # Prediction from halves of the pool needs no further training.
-    more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
-    return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
+    n_shadows: int = keyword(
+        "Number of shadow models, at least 1. More models make attacks on single records stronger: "
+        "4 are enough for these attacks to work, and 64 for a variance per record.",
+        default=16,
+    )
+    weights: str | Path | None = keyword(
+        "Folder for the weights of networks, which are otherwise dropped; see `train_shadows`.",
+        default=None,
+    )
+
+    def run(
+        self,
+        model: object,
+        x: object = None,
+        y: ArrayLike | None = None,
+        *,
+        fitted: Fitted | None = None,
+        slices: Mapping[str, ArrayLike] | None = None,
+        ids: ArrayLike | None = None,
+        unit: ArrayLike | None = None,
+        session: Running = Running("classifier"),
+    ) -> Audit:
+        """Audit a training procedure for a classifier, or a classifier that it produced.
+
+        Shadow models are trained on records that fair, independent coins choose; so is a target,
+        unless one is given. Every attack then plays against the target with the help of the shadow
+        models.
+
+        Parameters
+        ----------
+        model : estimator, callable, Training or Trainer
+            Training procedure: a scikit-learn, XGBoost or LightGBM estimator; a callable that takes
+            a random state and returns an untrained estimator; a function of records, classes and a
+            random state that returns a trained model; `Training` with functions of record numbers;
+            or `Networks` for PyTorch modules.
+        x : array_like or data frame of n records
+            Candidate records: those that the target may have been trained on, and others like them.
+            Models get data frames of pandas and polars, texts and images unchanged. A `Training`
+            looks its records up itself.
+        y : array_like of int or str, shape (n,)
+            Classes in 0..k-1, or their names.
+        fitted : Fitted, optional
+            The model to audit, if it exists already; default: a target is trained.
+        slices : mapping of str to array_like (n,), optional
+            Groups to evaluate in addition to the classes and the deciles of confidence.
+        ids : array_like, shape (n,), optional
+            Names of the records in the report.
+        unit : array_like, shape (n,), optional
+            The person behind each record; default: equal ids. One coin puts all records of a person
+            in or leaves all out, and intervals resample people.
+        session : Running, optional
+            Seed, level, run folder and workers.
+
+        Returns
+        -------
+        Audit
+
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+
+        Notes
+        -----
+        Song & Mittal (2021); Long et al. (2017), section 5; Carlini et al. (2022).
+        """
+        queries = _queries(self.label_only)
+        checks.kind(fitted, "fitted", Fitted, "pg.Fitted(model, member)")
+        checks.kind(slices, "slices", Mapping, "a mapping of names to columns")
+        checks.kind(session.run, "run", (str, Path), "the path of a folder")
+        played, _ = chosen_attacks(self.attacks, pool_attacks(logits=True))
+        about = prepare_records(model if queries is None else with_labels(model, y), x, y)
+        queries = None if queries is None else queries.fitting(about.x)
+        owner = owners(unit, ids, len(about.y))
+        options = {
+            "unit": owner,
+            "seed": session.seed,
+            "run": session.run,
+            "weights": self.weights,
+            "invocation": session.invocation,
+            "n_jobs": session.n_jobs,
+            "progress": session.progress,
+        }
+        made = train_missing_shadows(
+            about,
+            options,
+            fitted=fitted,
+            label_only=queries,
+            n_shadows=self.n_shadows,
+            half_width=self.half_width,
+            one_logit=self.one_logit,
+            attacks=None if self.attacks is None else played,
+            level=session.level,
+        )
+        end_of_sharing()
+        # Only coins of this audit can separate equal records.
+        of_units = twice(about.x, about.y) if owner is None and fitted is None else []
+        seen = {}
+        if queries is not None:
+            seen = {"queries per record": str(queries.n_queries), "seen": "classes only"}
+        judged = PoolOptions(attacks=self.attacks, estimator=self.estimator, drawn=fitted is None)
+        audit = judged.run(
+            with_names_of(made.target, ids, slices, owner),
+            made.pool,
+            further=made.further,
+            features=about.x,
+            warnings=[
+                *failed_shadows_warning(made.failed, self.n_shadows),
+                *unchecked_code(session.run),
+                *of_units,
+                *said_of_times(int(about.trainer.describe().get(AVERAGED, 1))),
+            ],
+            session=Running(
+                session.command,
+                session.seed,
+                session.level,
+                {"model": about.trainer.name, **seen, **(session.provenance or {})},
+            ),
+        )
+        return replace(audit, targets=made.several)
+
+
+audit_model = one_line(ModelOptions, ModelOptions.run, "audit_model")
 
 
 _EVENED = (
@@ -401,21 +386,23 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     classes += ", ..." if len(names) > 20 else ""
     running = on_records(running, held.records, classes=classes)
     with work.resumable(asked), work.bar("Training models") as progress:
-        return audit_model(
+        options = ModelOptions(
+            attacks=asked.attacks or None,
+            estimator=ESTIMATORS[asked.risk],
+            label_only=asked.label_only,
+            n_shadows=shadows,
+            half_width=asked.half_width,
+            one_logit=asked.one_logit,
+        )
+        return options.run(
             held.trainer,
             held.x,
             held.records.y,
             fitted=fitted,
-            label_only=LabelOnlyQueries() if asked.label_only else None,
-            n_shadows=shadows,
-            half_width=asked.half_width,
-            one_logit=asked.one_logit,
-            attacks=asked.attacks or None,
-            estimator=ESTIMATORS[asked.risk],
             slices=held.records.columns,
             ids=held.records.ids,
             unit=held.records.unit,
-            **vars(replace(running, progress=progress)),
+            session=replace(running, progress=progress),
         )
 
 

@@ -1,4 +1,4 @@
-"""Options of `privacygauge classifier`."""
+"""Options of the audits of a classifier, and of `privacygauge classifier`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from privacygauge.audits.asking import (
 )
 from privacygauge.audits.training import TrainingRequest, model_option, training_option
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Options, keyword
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+
+    from privacygauge.core.attacks.posterior import Estimator
+    from privacygauge.core.game import Attack
 
 
 NAME = "classifier"
@@ -42,7 +46,81 @@ RISKS = ("isotonic", "histogram")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierRequest(TrainingRequest):
+class JudgingOptions(Options):
+    """How a classifier is attacked and its records are judged."""
+
+    attacks: Sequence[Attack | str] | None = keyword(
+        'Attacks, or names of attacks of the suite, such as ``"entropy"``; the report lists the '
+        "others as not chosen, and intervals and levels allow for the chosen ones alone. Choose "
+        "before you look at results. Default: the whole suite.",
+        default=None,
+    )
+    estimator: Estimator | None = keyword(
+        "Estimator of the privacy risk score; default: isotonic regression.", default=None
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.estimator is not None:
+            from privacygauge.core import checks  # with numpy, which a command loads late
+
+            checks.kind(self.estimator, "estimator", "learn", "pg.attacks.Isotonic()")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions(JudgingOptions):
+    """How a file of predictions is judged."""
+
+    show_columns: tuple[str, ...] = option(
+        "--show",
+        "COLUMN",
+        "Column of TARGET to print beside the riskiest records. Default: ids only. May be given "
+        "several times.",
+        split=False,
+    )
+    drawn: bool = keyword(
+        "Whether fair, independent coins chose the target's members, as in `train_predictions`. "
+        "The report says so: if the bits came with the data, other differences between members and "
+        "non-members look like leakage, too.",
+        default=False,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.show_columns:
+            from privacygauge.core import checks  # with numpy, which a command loads late
+
+            checks.kinds(self.show_columns, "show_columns", str, "'ward'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionOptions(ReleaseOptions):
+    """How a file of predictions is judged alone or with one of a shadow model."""
+
+    allow_missing_classes: bool = asks(
+        "", "Use the global threshold for classes without shadow records."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShadowOptions(JudgingOptions):
+    """Numbers of models to train, and the parts of their answers to keep."""
+
+    half_width: float | None = training_option(
+        "H",
+        "Train further targets until the interval of every attack's mean AUC over all targets has "
+        "this half-width, such as 0.01. Up to 64 targets are trained.",
+    )
+    one_logit: bool = training_option(
+        "",
+        "Keep one logit for each model and record in the run, not one for each class: enough for "
+        "LiRA, RMIA, BaVarIA and calibrated attacks. For models that answer with logits, such as "
+        "network.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierRequest(ShadowOptions, PredictionOptions, TrainingRequest):
     """Options of an audit of a classifier, from predictions in files or from models to train."""
 
     model: str | None = model_option(
@@ -79,12 +157,6 @@ class ClassifierRequest(TrainingRequest):
         "Column of TARGET whose groups are compared. Default: all. May be given several times.",
         split=False,
     )
-    show: tuple[str, ...] = asks(
-        "COLUMN",
-        "Column of TARGET to print beside the riskiest records. Default: ids only. May be given "
-        "several times.",
-        split=False,
-    )
     features: tuple[str, ...] = option(
         "--feature",
         "COLUMN",
@@ -103,9 +175,6 @@ class ClassifierRequest(TrainingRequest):
         default="isotonic",
         offers=RISKS,
     )
-    allow_missing_classes: bool = asks(
-        "", "Use the global threshold for classes without shadow records."
-    )
     fitted: str | None = training_option(
         "FILE.py:NAME",
         "A trained model to audit, or a function that returns it; requires --member. Default: a "
@@ -122,17 +191,6 @@ class ClassifierRequest(TrainingRequest):
     shadows: int | None = training_option(
         "N",
         "Number of shadow models to train. Default: 16, or what --budget pays for.",
-    )
-    half_width: float | None = training_option(
-        "H",
-        "Train further targets until the interval of every attack's mean AUC over all targets has "
-        "this half-width, such as 0.01. Up to 64 targets are trained.",
-    )
-    one_logit: bool = training_option(
-        "",
-        "Keep one logit for each model and record in the run, not one for each class: enough for "
-        "LiRA, RMIA, BaVarIA and calibrated attacks. For models that answer with logits, such as "
-        "network.",
     )
     budget: str | None = training_option(
         "TIME", "Train as many shadow models as fit in this time, such as 10m."
@@ -170,7 +228,7 @@ class ClassifierRequest(TrainingRequest):
             "--pool": self.pool,
             "--classes": self.classes,
             "--slice": self.slices,
-            "--show": self.show,
+            "--show": self.show_columns,
             "--feature": self.features,
         }
         for flag, value in of_predictions.items():

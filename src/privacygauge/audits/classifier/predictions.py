@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.classifier.options import PredictionOptions
 from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.work import Running
 from privacygauge.classifier.attacked import (
     are_columns,
@@ -183,124 +185,114 @@ def pool_description(
     )
 
 
-def audit_classifier(
-    target: PredictionsLike,
-    shadow: PredictionsLike | None = None,
-    *,
-    features: ArrayLike | Sequence[str] | None = None,
-    shadow_features: ArrayLike | None = None,
-    attacks: Sequence[Attack | str] | None = None,
-    estimator: Estimator | None = None,
-    slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
-    allow_missing_classes: bool = False,
-    show_columns: Sequence[str] = (),
-    unit: ArrayLike | str | None = None,
-    drawn: bool = False,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_classifier",
-    provenance: Mapping[str, str] | None = None,
-) -> Audit:
-    """Audit a classifier from its predictions alone.
+@dataclass(frozen=True, kw_only=True)
+class ClassifierOptions(PredictionOptions):
+    """An audit of a classifier from its predictions alone, or with those of one shadow model."""
 
-    Parameters
-    ----------
-    target : Predictions, path, mapping of arrays, or data frame
-        Predictions of the audited model on known members and known non-members; see
-        `as_predictions`.
-    shadow : Predictions, path, mapping of arrays, or data frame, optional
-        Predictions of a model that the adversary trained on other records. Default: thresholds are
-        cross-fitted, learnt on two fifths of the targets and used on another fifth, in turn.
-    features : array_like, shape (n, d), or sequence of str, optional
-        The target's records as numbers, for example an embedding, or the columns of both files that
-        hold them. They add quantile regression to the suite, which predicts how confident a model
-        would be that was not trained on such a record.
-    shadow_features : array_like, shape (s, d), optional
-        The shadow's records, if `features` is an array.
-    attacks : sequence of Attack or str, optional
-        Attacks, or names of attacks of the suite, such as ``"entropy"``; the report lists the
-        others as not chosen, and intervals and levels allow for the chosen ones alone. Choose
-        before you look at results. Default: the suite of `prediction_attacks`.
-    estimator : Estimator, optional
-        Estimator of the privacy risk score; default: isotonic regression.
-    slices : mapping of str to array_like (n,), or sequence of str, optional
-        Groups to evaluate in addition to the classes and the deciles of confidence: columns, or
-        names of columns of the file; default: all columns of the file.
-    allow_missing_classes : bool
-        Whether classes without shadow records may use the global threshold.
-    show_columns : sequence of str
-        Columns of the target whose contents the report may show next to the riskiest records.
-    unit : array_like (n,) or str, optional
-        The person behind each row, or the name of the target's column with the person; default: the
-        target's `unit`, or equal ids. Intervals, halves and slices treat a unit as a whole.
-    drawn : bool
-        Whether fair, independent coins chose the target's members, as in `train_predictions`. The
-        report says so: if the bits came with the data, other differences between members and
-        non-members look like leakage, too.
-    seed, level, command, provenance
-        As in `audit_model`.
+    def run(
+        self,
+        target: PredictionsLike,
+        shadow: PredictionsLike | None = None,
+        *,
+        features: ArrayLike | Sequence[str] | None = None,
+        shadow_features: ArrayLike | None = None,
+        slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
+        unit: ArrayLike | str | None = None,
+        session: Running = Running("classifier"),
+    ) -> Audit:
+        """Audit a classifier from its predictions alone.
 
-    Returns
-    -------
-    Audit
+        Parameters
+        ----------
+        target : Predictions, path, mapping of arrays, or data frame
+            Predictions of the audited model on known members and known non-members; see
+            `as_predictions`.
+        shadow : Predictions, path, mapping of arrays, or data frame, optional
+            Predictions of a model that the adversary trained on other records. Default: thresholds
+            are cross-fitted, learnt on two fifths of the targets and used on another fifth, in
+            turn.
+        features : array_like, shape (n, d), or sequence of str, optional
+            The target's records as numbers, for example an embedding, or the columns of both files
+            that hold them. They add quantile regression to the suite, which predicts how confident
+            a model would be that was not trained on such a record.
+        shadow_features : array_like, shape (s, d), optional
+            The shadow's records, if `features` is an array.
+        slices : mapping of str to array_like (n,), or sequence of str, optional
+            Groups to evaluate in addition to the classes and the deciles of confidence: columns, or
+            names of columns of the file; default: all columns of the file.
+        unit : array_like (n,) or str, optional
+            The person behind each row, or the name of the target's column with the person; default:
+            the target's `unit`, or equal ids. Intervals, halves and slices treat a unit as a whole.
+        session : Running, optional
+            Seed, level, run folder and workers.
 
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
+        Returns
+        -------
+        Audit
 
-    Notes
-    -----
-    Song & Mittal (2021), sections 3 and 4; Bertran et al. (2023) with features.
-    """
-    running = Running(command, seed, level, provenance)
-    suite = prediction_attacks(logits=True, features=True)
-    played, unplayed = chosen_attacks(attacks, suite)
-    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    checks.kinds(show_columns, "show_columns", str, "'ward'")
-    checks.kind(slices, "slices", "__iter__", "names of columns, or a mapping of names to columns")
-    asked = named_columns(slices, show_columns, features, shadow_features)
-    target = as_predictions(target, "target", unit=unit, columns=asked)
-    shadow = None if shadow is None else as_predictions(shadow, "shadow", columns=asked)
-    require_other_rows(target, shadow)
-    own_rows: tuple[str, ...] = ()
-    if shadow is not None and shadow_features is None:
-        shadow, own_rows = without_own_rows(target, shadow)
-    if shadow is None and shadow_features is not None:
-        raise InputError("shadow_features are given without a shadow: give both, or neither")
-    x = records_of(target, features, "features")
-    own = features if shadow_features is None and are_columns(features) else shadow_features
-    known = None if shadow is None else records_of(shadow, own, "shadow_features")
-    owned = settle_units(target, drawn=drawn, features=x)
-    target = owned.target
-    game = PredictionGame(target, shadow, x, known)
-    rounds = game.deal(1, seeds.stream(seed, "deal"))
-    comparison, unused = comparison_of(rounds, owned, seed, level, features=x, drawn=drawn)
-    # Attacks must also not learn from records that the comparison leaves out: deal again.
-    if shadow is None and not comparison.compared.all():
-        game = replace(game, compared=comparison.compared)
-        rounds = game.deal(1, seeds.stream(seed, "deal"))
-    warnings = missing_classes(target, shadow, allow_missing_classes)
-    reason = "orders records as confidence does unless logits are given"
-    same = [Skipped("scaled-logit", reason)] if attacks is None and not target.logits else []
-    return assemble(
-        rounds,
-        prediction_attacks(logits=target.logits, features=x is not None)
-        if attacks is None
-        else played,
-        target=target,
-        game=game_description(target, shadow, drawn),
-        asked=PredictionAuditOptions(estimator, slices, show_columns),
-        running=running,
-        comparison=comparison,
-        has_shadow=shadow is not None,
-        features=x,
-        skipped=(*same, *unplayed),
-        warnings=[
-            *(() if shadow is None else shadow.notes),
-            *warnings,
-            *own_rows,
-            *owned.warnings,
-            *unused,
-        ],
-    )
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+
+        Notes
+        -----
+        Song & Mittal (2021), sections 3 and 4; Bertran et al. (2023) with features.
+        """
+        suite = prediction_attacks(logits=True, features=True)
+        played, unplayed = chosen_attacks(self.attacks, suite)
+        checks.kind(
+            slices, "slices", "__iter__", "names of columns, or a mapping of names to columns"
+        )
+        asked = named_columns(slices, self.show_columns, features, shadow_features)
+        target = as_predictions(target, "target", unit=unit, columns=asked)
+        shadow = None if shadow is None else as_predictions(shadow, "shadow", columns=asked)
+        require_other_rows(target, shadow)
+        own_rows: tuple[str, ...] = ()
+        if shadow is not None and shadow_features is None:
+            shadow, own_rows = without_own_rows(target, shadow)
+        if shadow is None and shadow_features is not None:
+            raise InputError("shadow_features are given without a shadow: give both, or neither")
+        x = records_of(target, features, "features")
+        own = features if shadow_features is None and are_columns(features) else shadow_features
+        known = None if shadow is None else records_of(shadow, own, "shadow_features")
+        owned = settle_units(target, drawn=self.drawn, features=x)
+        target = owned.target
+        game = PredictionGame(target, shadow, x, known)
+        rounds = game.deal(1, seeds.stream(session.seed, "deal"))
+        comparison, unused = comparison_of(
+            rounds, owned, session.seed, session.level, features=x, drawn=self.drawn
+        )
+        # Attacks must also not learn from records that the comparison leaves out: deal again.
+        if shadow is None and not comparison.compared.all():
+            game = replace(game, compared=comparison.compared)
+            rounds = game.deal(1, seeds.stream(session.seed, "deal"))
+        warnings = missing_classes(target, shadow, self.allow_missing_classes)
+        reason = "orders records as confidence does unless logits are given"
+        same = (
+            [Skipped("scaled-logit", reason)] if self.attacks is None and not target.logits else []
+        )
+        return assemble(
+            rounds,
+            prediction_attacks(logits=target.logits, features=x is not None)
+            if self.attacks is None
+            else played,
+            target=target,
+            game=game_description(target, shadow, self.drawn),
+            asked=PredictionAuditOptions(self.estimator, slices, self.show_columns),
+            running=session,
+            comparison=comparison,
+            has_shadow=shadow is not None,
+            features=x,
+            skipped=(*same, *unplayed),
+            warnings=[
+                *(() if shadow is None else shadow.notes),
+                *warnings,
+                *own_rows,
+                *owned.warnings,
+                *unused,
+            ],
+        )
+
+
+audit_classifier = one_line(ClassifierOptions, ClassifierOptions.run, "audit_classifier")

@@ -5,12 +5,13 @@ Attacks, honest selection, and guarantees that hold against any attack.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privacygauge.audits.holdout_bound.options import BoundDesign
 from privacygauge.audits.holdout_words import (
     LAST,
     LIMIT,
@@ -22,6 +23,7 @@ from privacygauge.audits.holdout_words import (
     points,
     points_estimate,
 )
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.work import Running
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bias_bounds import (
@@ -38,7 +40,6 @@ from privacygauge.holdout.bias_bounds import (
     total_of,
 )
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.mechanism import Guard
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
 from privacygauge.report.document import pick_values
 from privacygauge.report.numbers import DASH, Shown, count, decimal, percent, plain, rate, several
@@ -132,85 +133,71 @@ class HoldoutBounds(ReuseBounds, Reported):
         return plot_curves(self, ax)
 
 
-def holdout_bounds(
-    n: int,
-    classes: int,
-    queries: int,
-    *,
-    accounts: int = 1,
-    guard: Guard | str = "exact",
-    accuracy: float = 0.8,
-    correlation: float = 0.0,
-    bias: float = 0.005,
-    probability: float = 0.95,
-    simulate: int = 0,
-    seed: int = 0,
-    command: str = "holdout_bounds",
-    provenance: Mapping[str, str] | None = None,
-) -> HoldoutBounds:
-    """Bound the gain from submissions to a test set: by attack, by honest selection, at most.
+@dataclass(frozen=True, kw_only=True)
+class HoldoutBoundOptions(BoundDesign):
+    """Bounds on the gain from submissions to a test set."""
 
-    Parameters
-    ----------
-    n, classes : int
-        Numbers of points (at least 1) and of classes (at least 2) of the test set.
-    queries : int
-        Submissions of each account, at least 1.
-    accounts : int, default 1
-        Accounts, at least 1; a guard with a memory has one per account.
-    guard : Guard or str, default "exact"
-        Guard between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
-    accuracy, correlation : float
-        True accuracy of honest submissions, in (0, 1), and the correlation of their errors, in
-        [0, 1].
-    bias : float, default 0.005
-        Largest bias that the owner accepts, in (0, 1 - 1/classes): half a point.
-    probability : float, default 0.95
-        Probability of guarantees and level of intervals, in (0, 1).
-    simulate : int, default 0
-        Plays of naive Bayes against the guard on uniform labels, 0 or at least 2: for guards that
-        no formula covers, and as a check of the others. Each takes n times `queries` steps.
-    seed : int
-        Seed of the simulation.
-    command, provenance
-        Name of the command or call, as the report prints it.
+    def run(
+        self,
+        n: int,
+        classes: int,
+        queries: int,
+        *,
+        accounts: int = 1,
+        session: Running = Running("holdout bound"),
+    ) -> HoldoutBounds:
+        """Bound the gain from submissions to a test set: by attack, by honest selection, at most.
 
-    Returns
-    -------
-    HoldoutBounds
-        Biases above 1/m, in 0..1 - 1/m; a bound may be larger, and then says nothing.
+        Parameters
+        ----------
+        n, classes : int
+            Numbers of points (at least 1) and of classes (at least 2) of the test set.
+        queries : int
+            Submissions of each account, at least 1.
+        accounts : int, default 1
+            Accounts, at least 1; a guard with a memory has one per account.
+        session : Running, optional
+            Seed of the simulation; the level is `probability`.
 
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
+        Returns
+        -------
+        HoldoutBounds
+            Biases above 1/m, in 0..1 - 1/m; a bound may be larger, and then says nothing.
 
-    Notes
-    -----
-    Feldman, Frostig and Hardt (2019); see `privacygauge.holdout.bounds` for the formulas.
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
 
-    Examples
-    --------
-    >>> from privacygauge.audits.holdout_bound.audit import holdout_bounds
-    >>> found = holdout_bounds(10_000, 2, 2_000)
-    >>> round(found.bias("nb").value, 3)
-    0.173
-    """
-    protected = guard_named(guard) if isinstance(guard, str) else guard
-    asked = ReuseQuestion(
-        n=n,
-        m=classes,
-        k=total_of(queries, accounts),
-        guard=protected,
-        accuracy=accuracy,
-        correlation=correlation,
-        probability=probability,
-        bias=bias,
-        accounts=accounts if accounts > 1 else None,
-    )
-    running = Running(command, seed, probability, provenance)
-    found = bound_reuse(asked, simulate, seed)
-    return HoldoutBounds(**vars(found), origin=running.origin(warnings=caveats(asked)))
+        Notes
+        -----
+        Feldman, Frostig and Hardt (2019); see `privacygauge.holdout.bounds` for the formulas. A
+        simulation takes n times `queries` steps for each of its plays.
+
+        Examples
+        --------
+        >>> from privacygauge.audits.holdout_bound.audit import holdout_bounds
+        >>> found = holdout_bounds(10_000, 2, 2_000)
+        >>> round(found.bias("nb").value, 3)
+        0.173
+        """
+        asked = ReuseQuestion(
+            n=n,
+            m=classes,
+            k=total_of(queries, accounts),
+            guard=guard_named(self.guard) if isinstance(self.guard, str) else self.guard,
+            accuracy=self.accuracy,
+            correlation=self.correlation,
+            probability=self.probability,
+            bias=self.bias,
+            accounts=accounts if accounts > 1 else None,
+        )
+        found = bound_reuse(asked, self.simulate, session.seed)
+        running = replace(session, level=self.probability)
+        return HoldoutBounds(**vars(found), origin=running.origin(warnings=caveats(asked)))
+
+
+holdout_bounds = one_line(HoldoutBoundOptions, HoldoutBoundOptions.run, "holdout_bounds")
 
 
 SAFE = Grade("safe against any attack", Severity.NOTHING)

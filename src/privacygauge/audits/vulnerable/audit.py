@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.work import Running
 from privacygauge.core import checks
 from privacygauge.core.units import owners
@@ -32,6 +33,7 @@ from privacygauge.report.values import (
     table,
 )
 from privacygauge.report.values import Table as Shows
+from privacygauge.runs.options import Options, keyword
 from privacygauge.synthetic.distance import Distance, Minkowski
 from privacygauge.synthetic.frames import read_beside, read_table
 from privacygauge.synthetic.selection import Vulnerability, vulnerability_of_records
@@ -161,74 +163,91 @@ class VulnerableRecords(Reported, Vulnerability):
         return render.as_json(self.report(top))
 
 
-def vulnerable_records(
-    data: Table | pd.DataFrame | str | Path | object,
-    *,
-    k: int = 5,
-    distance: Distance | None = None,
-    schema: Schema | None = None,
-    continuous: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    reference: Table | pd.DataFrame | str | Path | object | None = None,
-    unit: ArrayLike | None = None,
-    seed: int = 0,
-    provenance: Mapping[str, str] | None = None,
-) -> VulnerableRecords:
-    """Return every record's vulnerability score: its mean distance to its nearest neighbours.
+@dataclass(frozen=True, kw_only=True)
+class VulnerableOptions(Options):
+    """How the vulnerability of a record is measured."""
 
-    Records without close neighbours are those that a synthetic table gives away first; they are
-    the ones to attack in an audit.
-
-    Parameters
-    ----------
-    data : Table, pandas or polars frame, str or Path
-        The table to rank; a file is CSV or Parquet with a header.
-    k : int
-        Number of neighbours, in 1..n - 1.
-    distance : Cosine or Minkowski, optional
-        Default: the cosine.
-    schema, continuous, categorical, drop
-        As in `read_table`: by default, numbers are continuous and texts are categories.
-    reference
-        A further table, such as one that `data` is a part of: numbers are scaled to the range of
-        both together. Its records are not neighbours.
-    unit : array_like, shape (n,), optional
-        The person behind each record, whose other records are not neighbours; default: each record
-        is a person.
-    seed, provenance
-        Kept in the report.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> towns = pd.DataFrame({"town": ["A"] * 4 + ["B"], "works": list("yyynn")})
-    >>> vulnerable_records(towns, k=2).scores
-    array([0.  , 0.  , 0.  , 0.5 , 0.75])
-    """
-    checks.kind(distance, "distance", "coordinates", "pg.distances.Cosine() or another of them")
-    table = read_table(
-        data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+    k: int = keyword("Number of neighbours, in 1..n - 1.", default=5)
+    distance: Distance | None = keyword(
+        "`Cosine` or `Minkowski`; default: the cosine.", default=None
     )
-    beside = None if reference is None else read_beside(reference, table.schema, drop=drop)
-    owner = owners(unit, None, len(table))
-    found = vulnerability_of_records(table, k, distance=distance, reference=beside, unit=owner)
-    running = Running("vulnerable", seed, LEVEL, provenance)
-    notes = []
-    if owner is not None:
-        notes = [
-            f"{len(owner):,} records belong to {checks.n_distinct(owner):,} people: a person's "
-            "other records are no neighbours, and of each person the record of the highest score "
-            "is listed"
-        ]
-    origin = running.origin("pandas", warnings=(*notes, *column_advice(table)))
-    n_reference = 0 if beside is None else len(beside)
-    return VulnerableRecords(**vars(found), origin=origin, n_reference=n_reference)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        usual = "pg.distances.Cosine() or another of them"
+        checks.kind(self.distance, "distance", "coordinates", usual)
+
+    def run(
+        self,
+        data: Table | pd.DataFrame | str | Path | object,
+        *,
+        schema: Schema | None = None,
+        continuous: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        reference: Table | pd.DataFrame | str | Path | object | None = None,
+        unit: ArrayLike | None = None,
+        session: Running = Running("vulnerable", level=LEVEL),
+    ) -> VulnerableRecords:
+        """Return every record's vulnerability score: its mean distance to its nearest neighbours.
+
+        Records without close neighbours are those that a synthetic table gives away first; they are
+        the ones to attack in an audit.
+
+        Parameters
+        ----------
+        data : Table, pandas or polars frame, str or Path
+            The table to rank; a file is CSV or Parquet with a header.
+        schema, continuous, categorical, drop
+            As in `read_table`: by default, numbers are continuous and texts are categories.
+        reference : Table, pandas or polars frame, str or Path, optional
+            A further table, such as one that `data` is a part of: numbers are scaled to the range
+            of both together. Its records are not neighbours.
+        unit : array_like, shape (n,), optional
+            The person behind each record, whose other records are not neighbours; default: each
+            record is a person.
+        session : Running, optional
+            Kept in the report.
+
+        Returns
+        -------
+        VulnerableRecords
+
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> towns = pd.DataFrame({"town": ["A"] * 4 + ["B"], "works": list("yyynn")})
+        >>> vulnerable_records(towns, k=2).scores
+        array([0.  , 0.  , 0.  , 0.5 , 0.75])
+        """
+        table = read_table(
+            data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+        )
+        beside = None if reference is None else read_beside(reference, table.schema, drop=drop)
+        owner = owners(unit, None, len(table))
+        found = vulnerability_of_records(
+            table, self.k, distance=self.distance, reference=beside, unit=owner
+        )
+        notes = []
+        if owner is not None:
+            notes = [
+                f"{len(owner):,} records belong to {checks.n_distinct(owner):,} people: a person's "
+                "other records are no neighbours, and of each person the record of the highest "
+                "score is listed"
+            ]
+        origin = session.origin("pandas", warnings=(*notes, *column_advice(table)))
+        n_reference = 0 if beside is None else len(beside)
+        return VulnerableRecords(**vars(found), origin=origin, n_reference=n_reference)
+
+
+vulnerable_records = one_line(
+    VulnerableOptions, VulnerableOptions.run, "vulnerable_records", command="vulnerable"
+)
 
 
 def _verdict(f: VulnerableRecords) -> Verdict:

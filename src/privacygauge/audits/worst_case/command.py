@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import HelpGroup, asks, option, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.training import (
-    TRAINING,
     DefendedTraining,
     cost_teller,
     data_option,
@@ -18,6 +16,7 @@ from privacygauge.audits.training import (
 )
 from privacygauge.classifier.forms import on_numbers
 from privacygauge.classifier.names import TRAINING_DEFENCES, TRAINING_DEFENCES_HELP, WRONG_LABELS
+from privacygauge.classifier.worst_case_options import WorstCaseDesign
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,12 +32,6 @@ METRICS = with_low(
 """Metrics that a release can be held to, of the least private of the defences and, left, the most
 private.
 """
-
-CANARIES = "Canaries"
-"""Heading of the options about the records to attack."""
-
-_canary_option = partial(asks, panel=CANARIES)
-
 
 _HELP = """Compare ways to train by the records most at risk, for which mislabelled canaries stand.
 
@@ -56,7 +49,7 @@ _LIMITS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstCaseRequest(DefendedTraining):
+class WorstCaseRequest(WorstCaseDesign, DefendedTraining):
     """Options of a comparison of trainings by worst-case records."""
 
     data: str = data_option()
@@ -67,82 +60,42 @@ class WorstCaseRequest(DefendedTraining):
         "defence is always compared.",
         offers=TRAINING_DEFENCES,
     )
-    models: int = asks(
-        "N",
-        "Number of models to train, each in every way; each is the target once.",
-        default=32,
-        panel=TRAINING,
-    )
-    canaries: int = _canary_option(
-        "N", "Number of records that get a wrong label; a few percent of all.", default=100
-    )
-    ordinary: int | None = _canary_option(
-        "N",
-        "Number of records with their own label that are targets too; the rest is in every "
-        "training set. Default: all others.",
-    )
-    wrong_label: str = _canary_option(
+    wrong_label: str = asks(
         "NAME",
         "Label that canaries get: uniform (any other class) or least-likely (the class that a "
         "model trained without the record finds least likely).",
         default="uniform",
         offers=WRONG_LABELS,
-    )
-    fprs: tuple[str | float, ...] = option(
-        "--fpr",
-        "RATE",
-        "False-positive rates; several as 0.1,0.01. Default: 0.1,0.01,0.001.",
-        default=(0.1, 0.01, 0.001),
+        panel="Canaries",
     )
 
     def check(self, jobs: int) -> None:
-        """Refuse labels and rates that do not exist."""
+        """Refuse labels that do not exist."""
         if self.wrong_label not in WRONG_LABELS:
             raise InputError(
                 f"--wrong-label must be one of {', '.join(WRONG_LABELS)}, got {self.wrong_label!r}"
             )
-        # Raises if one is not a number.
-        _ = self.rates
-
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """The false-positive rates as numbers."""
-        try:
-            return tuple(map(float, self.fprs))
-        except ValueError as error:
-            raise InputError(
-                "--fpr must be numbers in (0, 1), such as 0.1,0.01, got "
-                f"{','.join(map(str, self.fprs))!r}"
-            ) from error
 
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Run the requested comparison, training the models that the run does not hold yet."""
     from privacygauge.audits.worst_case.audit import compare_trainings
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
-    from privacygauge.classifier.worst_case import ATTACKS, Design
 
     # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     given = materials(asked, work)
     unlikely = asked.wrong_label != "uniform"
     wrong = LeastLikelyLabel(given.trainer) if unlikely else UniformLabel()
-    design = Design(
-        n_canaries=asked.canaries,
-        n_ordinary=asked.ordinary,
-        label=wrong,
-        n_models=asked.models,
-        attacks=ATTACKS,
-        fprs=asked.rates,
-    )
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
         return compare_trainings(
             on_numbers(given.trainer),
             given.x,
             y=given.records.y,
             defences=asked.defences,
-            design=design,
+            design=asked.part(WorstCaseDesign),
             running=replace(on_records(running, given.records), progress=progress),
+            label=wrong,
             unit=given.records.unit,
             delta=asked.delta,
             before=cost_teller(work),
