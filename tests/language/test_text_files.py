@@ -60,6 +60,11 @@ def test_values_in_memory():
     assert as_texts(found) is found
 
 
+def test_a_form_of_training_that_is_none_is_named():
+    with pytest.raises(InputError, match="training must be TrainingForm"):
+        Columns(training="all")
+
+
 def test_columns_by_name():
     found = as_texts(pd.DataFrame(ROWS), Columns("id", sample="text", group="further"))
     assert (found.text, found.sample, found.group) == (IDS, TEXTS, ("1.5",) * 3)

@@ -128,6 +128,9 @@ class Columns:
     """Form of conversations, prompts with completions, and instructions, which have columns of
     their own (`messages`; `prompt` and `completion`; `instruction`, `input` and `output`)."""
 
+    def __post_init__(self) -> None:
+        checks.kind(self.training, "training", TrainingForm, "TrainingForm()")
+
 
 def as_texts(
     given: TextRecordsLike, columns: Columns | None = None, name: str = "texts"
