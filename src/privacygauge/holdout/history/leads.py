@@ -58,10 +58,10 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
 
     The jump by which the board's errors fell when the first of these accounts got there is compared
     with the mean of all others' improvements, by the same distribution. The smaller of both
-    p-values is doubled. A new method breaks that power law too, so two further conditions keep a
-    p-value at 1: the errors must be at most a fifteenth of the next account's (for j accounts beyond
-    three, one in ``5 j``) and at most one answer in a hundred, and fewer by more than counting
-    explains. Losses must be at most a thirtieth. What fails them may be a leap (`leaps`).
+    p-values is doubled. A new method breaks that power law too, so further conditions keep a
+    p-value at 1: the errors must be at most a fifteenth of the next account's (for j accounts
+    beyond three, one in ``5 j``) and at most one answer in a hundred, and fewer by more than
+    counting explains. Losses must be at most a thirtieth. What fails them may be a leap (`leaps`).
     """
     return _tests_of_leaders(history, NEAR_PERFECT)
 

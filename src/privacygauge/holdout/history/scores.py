@@ -439,9 +439,9 @@ _VALUES = 3
 
 
 def block_scans(history: History) -> tuple[Evidence, ...]:
-    """Test every account for scores that move in steps of one parity, as blocks of labels make them.
+    """Test every account for scores that move in steps of one parity.
 
-    With two classes, L changed labels move the score by L less twice the number that was wrong. No
+    With two classes, L changed labels move the score by L less twice the number that was right. No
     tests where the scores are rounded, or where half of the accounts move like this: then each
     point may be in the test set twice.
     """
