@@ -290,7 +290,7 @@ def test_a_database_that_is_in_use_is_left_alone(place):
     before = list(log(board.engine))
     with pytest.raises(InputError, match="has a board already: name a new database"):
         rescore(board.engine, place("old.sqlite"), TRUTH)
-    with pytest.raises(InputError, match="labels must be of the board.s 60 points, got 59"):
+    with pytest.raises(InputError, match="60 points, got 59"):
         rescore(board.engine, place("other.sqlite"), TRUTH[:-1])
     assert list(log(board.engine)) == before
     board.close()
