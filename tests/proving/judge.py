@@ -69,7 +69,7 @@ def _against(played: Played, truth: Truth, folder: Path) -> Iterator[Finding]:
     assert report is not None
     said = f"{report['verdict']['grade']}: {report['verdict']['headline']}"
     severity = played.severity
-    if severity in STEPS[1:] and not truth.leak:
+    if severity in STEPS[STEPS.index(truth.most) + 1 :] and not truth.leak:
         yield Finding(FALSE_ALARM, said)
     if severity == STEPS[0] and truth.leak and truth.oracle is not None:
         oracle = truth.oracle(folder)

@@ -185,7 +185,9 @@ class Leaderboards(Grammar):
         refuses |= c["written"] == "count" and c["private"] != "none"
         refuses |= c["times"] == "days"
         few = c["teams"] in ("1", "4") or c["each"] == "2"
-        return Truth(leak, not few and not refuses, oracle, refuses)
+        # An honest leap is worth a look, and no finding.
+        most = "nothing found" if c["breakthrough"] == "no" else "small"
+        return Truth(leak, not few and not refuses, oracle, refuses, most=most)
 
     def contradictions(self, report: Mapping[str, object]) -> list[str]:
         """Return where bounds are out of order, or a play exceeds what it was promised."""

@@ -60,6 +60,8 @@ class Truth:
     """Whether to refuse the files in one line is an answer."""
     least: str | None = None
     """The mildest severity that is right, where a leak is shown; None where that is not known."""
+    most: str = "nothing found"
+    """The gravest severity that is right without a leak: of honest work that looks like one."""
 
 
 @dataclass(frozen=True)

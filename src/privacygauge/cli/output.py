@@ -87,6 +87,10 @@ def _is_stream(path: Path) -> bool:
     return path.is_fifo() or path.is_char_device()
 
 
+_WIDEST = 10_000
+"""Characters of a line that is not for a terminal."""
+
+
 def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
     """Print rows as a table, or write them as JSON to `json` if given."""
     if json is not None:
@@ -95,13 +99,17 @@ def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
     table = Table(box=None, pad_edge=False)
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in names:
-        table.add_column(name, overflow="fold")
+        # Numbers stay whole where the window is narrow; texts are folded first.
+        number = all(isinstance(row.get(name), int | float | None) for row in rows)
+        table.add_column(name, overflow="fold", no_wrap=number)
     for row in rows:
         values = ["" if row.get(name) is None else row[name] for name in names]
         shown = [f"{x:.4g}" if isinstance(x, float) else str(x) for x in values]
         # As text, since rich reads brackets, such as those in names of files, as markup.
         table.add_row(*map(Text, shown))
-    Console().print(table if rows else "Nothing found.")
+    # A file or a pipe has no width that lines would have to fit.
+    width = None if sys.stdout.isatty() else _WIDEST
+    Console(width=width).print(table if rows else "Nothing found.")
 
 
 def conclude(

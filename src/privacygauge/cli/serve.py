@@ -398,9 +398,9 @@ def watch(
 
     if not 0 < every < float("inf"):
         raise InputError(f"--every must be a number of seconds above 0, got {every:g}")
-    truth = None if labels is None else read_hidden(labels).values
+    hidden = None if labels is None else read_hidden(labels)
     while True:
-        for alert in look(engine, labels=truth, throttle=throttle):
+        for alert in look(engine, labels=hidden, throttle=throttle):
             print(f"{alert.account}: {alert.reason} (p = {alert.p_value:.2g})", flush=True)
         if once:
             return
@@ -478,7 +478,7 @@ def rescore(
     new: Annotated[str, options.positional_argument("NEW", "The new database.")],
     labels: Annotated[
         Path,
-        options.text_option("--labels", "FILE", "The hidden labels, corrected or the same: .npy."),
+        options.text_option("--labels", "FILE", "The hidden labels, corrected or the same."),
     ],
     metric: Annotated[
         str | None,
@@ -504,8 +504,8 @@ def rescore(
     from privacygauge.holdout.server import rescoring
     from privacygauge.holdout.server.request_parsing import read_hidden
 
-    truth = read_hidden(labels).values
-    found = rescoring.rescore(source, new, truth, metric=metric, guard=guard, public=public)
+    hidden = read_hidden(labels)
+    found = rescoring.rescore(source, new, hidden, metric=metric, guard=guard, public=public)
     print(f"{new}: {found.submissions:,} submissions, {found.changed:,} with another answer")
     for team in found.moved:
         before, after = (

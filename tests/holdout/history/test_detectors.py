@@ -18,6 +18,7 @@ from privacygauge.holdout.history.made import (
     attack_submissions,
     attacked_history,
     honest_history,
+    honest_work,
     mix_works,
 )
 from privacygauge.holdout.history.record import in_time
@@ -267,3 +268,26 @@ def test_no_such_attack_or_habit():
         attacked_history(RNG(0), "guess", n=50)
     with pytest.raises(InputError, match=r"^habits must be of rising"):
         honest_history(RNG(0), n=50, habits=["cheating"])
+
+
+@pytest.mark.parametrize("m", [2, 10])
+@pytest.mark.parametrize("keeps", [True, False])
+def test_blocks_of_one_size_are_found_with_answers(m, keeps):
+    """Five labels at a time, so that their scores average over five."""
+    for seed in range(5):
+        rng = RNG(seed)
+        world = World.drawn(1_000, m, rng)
+        works = honest_work(world, rng, teams=6, submissions=15, habits=HABITS)
+        present = world.logits(2.0, world.errors(0.6, rng)).argmax(axis=1)
+        rows = [present]
+        for block in rng.permutation(1_000)[:500].reshape(100, 5):
+            tried = present.copy()
+            tried[block] = (tried[block] + rng.integers(1, m, 5)) % m
+            rows.append(tried)
+            if keeps and world.score(tried) > world.score(present):
+                present = tried
+        history = mix_works(world, [*works, AccountSubmissions("blocks", np.stack(rows))], rng)
+        evidence = inspect(history, RNG(1)).evidence
+        found = smallest(evidence, "one-label-scan")
+        assert found.accounts == ("blocks",)
+        assert found.p_value * len(evidence) < 0.05

@@ -8,9 +8,9 @@ import pytest
 from privacygauge.audits.leaderboard.audit import audit_leaderboard, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.history.leads import near_perfect
 from privacygauge.holdout.history.made import varied_history
 from privacygauge.holdout.history.record import in_time
-from privacygauge.holdout.history.scores import near_perfect
 from privacygauge.report.values import Severity
 from tests.thorough import times
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from privacygauge.audits.leaderboard.audit import audit_leaderboard
 from privacygauge.core.seeds import stream
+from privacygauge.holdout.history.findings import CorrectedTest
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.history.scores import score_scan
 from tests.thorough import times
@@ -133,3 +135,46 @@ def test_accounts_that_hardly_err_are_not_taken_for_a_group_that_scans():
         groups = [test for test in score_scan(history) if len(test.accounts) > 1]
         alarms += any(test.p_value * 40 <= 0.05 for test in groups)
     assert alarms == 0
+
+
+def blocks(rng: np.random.Generator, k: int, keeps: bool, size: int = 5) -> np.ndarray:
+    """Return right answers of who flips a block of labels of a base of two classes at a time."""
+    present = BASE - 350
+    found = []
+    for _ in range(k):
+        tried = present + size - 2 * rng.binomial(size, present / N)
+        found.append(tried)
+        if keeps:
+            present = max(present, tried)
+    return np.array(found)
+
+
+def looked_at(history: History) -> tuple[set[str], set[str]]:
+    """Return the accounts of findings, and those that are worth a look."""
+    audit = audit_leaderboard(history, guards=())
+    return set(audit.suspects), {name for hint in audit.hints for name in hint.accounts}
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("size", [3, 5, 10])
+def test_blocks_of_labels_are_worth_a_look(size, keeps):
+    """Whoever averages by hand; a fixed number of positives moves the score in twos as well."""
+    worth = 0
+    for i in range(20):
+        rng = stream(i, "blocks", size, str(keeps))
+        suspects, worth_a_look = looked_at(beside(rng, blocks(rng, 150, keeps, size)))
+        assert not suspects
+        worth += worth_a_look == {"6"}
+    assert worth >= 18
+
+
+@pytest.mark.parametrize("kind", ["wide", "narrow", "walk", "climb", "two files", "same"])
+def test_teams_that_change_little_move_by_even_and_odd_numbers(kind):
+    for i in range(times(40)):
+        rng = stream(i, "parity", kind)
+        history = beside(rng, tuned(rng, kind, int(rng.choice([40, 100, 200]))))
+        assert not any(hint.detector.name == "block-scan" for hint in hints_of(history))
+
+
+def hints_of(history: History) -> tuple[CorrectedTest, ...]:
+    return audit_leaderboard(history, guards=()).hints

@@ -170,7 +170,7 @@ def test_csv_in_any_order_of_ids(opened, tmp_path):
         for text, says in [
             ("", "begin with the line id,label"),
             ("\n".join(lines), "begin with the line id,label"),
-            ("\n".join(["id,label", *lines[1:]]), "1 ids are missing"),
+            ("\n".join(["id,label", *lines[1:]]), "1 id is missing"),
             ("\n".join(["id,label", *lines, lines[0]]), "is unknown, or given twice"),
             ("\n".join(["id,label", *lines[1:], "zzz,1"]), "the id 'zzz' is unknown"),
             ("\n".join(["id,label", f"{names[0]},x", *lines[1:]]), "line 2 must have 1 numbers"),
@@ -547,3 +547,13 @@ def test_the_log_of_another_metric_leaves_accuracies_out(opened, tmp_path, metri
     told = any(f"{metric}, not right answers" in reason for reason in reasons)
     assert told == (metric != "auc")
     assert any("rounded or noisy" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("moment", ["2026-03-29T02:30", "2026-10-25T02:30"])
+def test_a_time_that_clocks_skip_or_repeat_needs_its_offset(opened, moment):
+    board = opened()
+    with pytest.raises(InputError, match="name the offset, such as"):
+        contest.set_phase(board.engine, "a", moment, "2026-12-31", zone="Europe/Berlin")
+    contest.set_phase(board.engine, "a", f"{moment}+01:00", "2026-12-31", zone="Europe/Berlin")
+    # A day is taken as a whole, wherever clocks are put.
+    contest.set_phase(board.engine, "a", "2026-04-24", "2026-04-24", zone="Africa/Cairo")

@@ -9,7 +9,7 @@ import urllib.request
 import numpy as np
 import pytest
 
-from privacygauge.holdout.server import open_board
+from privacygauge.holdout.server import contest, open_board
 from tests.holdout.server.serving import labels_of, npy, served
 
 TRUTH = labels_of(0, 400, 5)
@@ -24,11 +24,13 @@ NAMES = (
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "labels.npy").write_bytes(npy(TRUTH))
-    board = open_board(folder / "board.sqlite", TRUTH, guard="ladder")
+    board = open_board(folder / "board.sqlite", TRUTH, guard="ladder", public=0.3)
     rng = np.random.default_rng(0)
     for j, name in enumerate(NAMES):
         board.admit(name)
         board.submit(name, np.where(rng.random(400) < 0.2 * (3 - j), TRUTH, (TRUTH + 1) % 5))
+    contest.describe(board.engine, title="x" * 200, rules="https://example.org/" + "a" * 300)
+    contest.publish(board.engine)
     board.close()
     arguments = ("--labels", str(folder / "labels.npy"), "--database", str(folder / "board.sqlite"))
     with served(*arguments, "--total", "1200") as server:

@@ -174,12 +174,13 @@ IDS = st.sampled_from(["0", "1", "2", "3", " 3", "03", "4", "-1", "1.0", "a", '"
     st.sampled_from(["", "\n", ",1\n", "\ufeff"]),
     st.sampled_from([None, ("a", "b", "3"), ("0", "1", "2", "3")]),
     st.sampled_from([None, ("0", "1", "x")]),
+    st.sampled_from(",;\t"),
 )
-def test_what_is_read_quickly_is_what_is_read_slowly(rows, between, end, ids, classes):
-    body = between.join(["id,label", *map(",".join, rows)]) + end
+def test_what_is_read_quickly_is_what_is_read_slowly(rows, between, end, ids, classes, sign):
+    body = between.join([f"id{sign}label", *map(sign.join, rows)]) + end
     form = Form(ids=ids, classes=classes)
     found = []
-    for quickly in (request_parsing._read_quickly, lambda *_: None):
+    for quickly in (request_parsing._read_quickly, lambda *_, **__: None):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(request_parsing, "_read_quickly", quickly)
             try:
@@ -197,3 +198,36 @@ def test_a_plain_table_is_read_quickly(ids, monkeypatch):
     monkeypatch.setattr(request_parsing, "_numbers", None)
     found = labels_in(f"id,label\n{lines}\n".encode(), CSV, Form(ids=ids))
     assert found.tolist() == [i % 7 for i in range(1_000)]
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+@pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_table_of_a_spreadsheet_program_is_read(sign, coding):
+    """With semicolons numbers have decimal commas."""
+    rows = [("b", 0.25), ("a", 1.5)]
+    numbers = [f"{x}".replace(".", "." if sign == "," else ",") for _, x in rows]
+    text = f"id{sign}label\r\n" + "".join(
+        f"{name}{sign}{number}\r\n" for (name, _), number in zip(rows, numbers, strict=True)
+    )
+    form = Form(ids=("a", "b"))
+    assert np.ravel(labels_in(text.encode(coding), CSV, form)).tolist() == [1.5, 0.25]
+    # Read slowly, in the same way.
+    quoted = text.replace("a", '"a"', 1) + "\n"
+    assert np.ravel(labels_in(quoted.encode(coding), CSV, form)).tolist() == [1.5, 0.25]
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_texts_of_classes_are_read_with_other_separators(sign):
+    form = Form(ids=("a", "b"), classes=("cat", "dog"))
+    body = f"id{sign}label\nb{sign}cat\na{sign}dog\n".encode()
+    assert np.ravel(labels_in(body, CSV, form)).tolist() == [1, 0]
+    shares = Form(columns=2, ids=("a", "b"), classes=("cat", "dog"), by_class=True)
+    body = f"id{sign}dog{sign}cat\nb{sign}0,25{sign}0,75\na{sign}1{sign}0\n".encode()
+    assert labels_in(body, CSV, shares).tolist() == [[0.0, 1.0], [0.75, 0.25]]
+
+
+@pytest.mark.parametrize("head", ["label,id", ",id,label", "filename,class", "id,label,sure", "id"])
+def test_another_head_is_quoted(head):
+    with pytest.raises(InputError) as caught:
+        labels_in(f"{head}\n0,1\n".encode(), CSV, Form(ids=("0",)))
+    assert str(caught.value) == f"the body must begin with the line id,label, got {head!r}"

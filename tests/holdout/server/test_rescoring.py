@@ -20,10 +20,12 @@ from privacygauge.holdout.server.accounts import (
     show_account,
 )
 from privacygauge.holdout.server.board import now, pack_submission, unpack_submission
-from privacygauge.holdout.server.database import ACCOUNT, METADATA, connect, reading, writing
+from privacygauge.holdout.server.database import ACCOUNT, KEPT, METADATA, connect, reading, writing
+from privacygauge.holdout.server.request_parsing import read_hidden
 from privacygauge.holdout.server.rescoring import merge_accounts, rescore, void_submission
 from privacygauge.holdout.server.standings import ending, log, standings
-from tests.holdout.server.serving import labels_of, replayed_apart
+from privacygauge.holdout.server.watching import look
+from tests.holdout.server.serving import labels_of, only_sqlite, replayed_apart
 from tests.thorough import crossed, times
 
 N = 60
@@ -286,9 +288,85 @@ def test_what_was_not_kept_cannot_be_scored_again(place):
 def test_a_database_that_is_in_use_is_left_alone(place):
     board, _, _ = played(place("old.sqlite"), "ladder")
     before = list(log(board.engine))
-    with pytest.raises(InputError, match="the new database must be empty"):
+    with pytest.raises(InputError, match="has a board already: name a new database"):
         rescore(board.engine, place("old.sqlite"), TRUTH)
-    with pytest.raises(InputError, match="labels must be 60"):
+    with pytest.raises(InputError, match="60 points, got 59"):
         rescore(board.engine, place("other.sqlite"), TRUTH[:-1])
     assert list(log(board.engine)) == before
+    board.close()
+
+
+WORDS = np.array(["ant", "bee", "cat"])
+
+
+def named_board(folder, place, submitted=0.8):
+    """Return a board begun with a CSV file of names, and the truth by name, after a submission."""
+    rng = np.random.default_rng(0)
+    truth = {f"p{i:03d}": str(WORDS[rng.integers(3)]) for i in range(200)}
+    board = open_board(place("named.sqlite"), read_hidden(written(folder, truth)), keep=True,
+                       guard="exact")  # fmt: skip
+    board.admit("ann")
+    sent = [int(np.flatnonzero(word == WORDS)[0]) for word in truth.values()]
+    right = rng.random(200) < submitted
+    board.submit("ann", [s if r else (s + 1) % 3 for s, r in zip(sent, right, strict=True)])
+    return board, truth
+
+
+def written(folder, truth, name="named.csv"):
+    text = "".join(f"{point},{word}\n" for point, word in truth.items())
+    (folder / name).write_text("id,label\n" + text)
+    return folder / name
+
+
+@only_sqlite
+def test_corrected_labels_belong_to_their_points_in_any_order(place, tmp_path):
+    board, truth = named_board(tmp_path, place)
+    other = dict(sorted(truth.items(), reverse=True))
+    found = rescore(board.engine, place("a.sqlite"), read_hidden(written(tmp_path, other)))
+    assert (found.changed, found.moved) == (0, ())
+    board.close()
+
+
+@only_sqlite
+def test_a_class_that_nobody_has_any_more_renames_no_other(place, tmp_path):
+    board, truth = named_board(tmp_path, place)
+    fixed = {point: "bee" if word == "ant" else word for point, word in truth.items()}
+    found = rescore(board.engine, place("b.sqlite"), read_hidden(written(tmp_path, fixed)))
+    expected = np.mean(
+        [WORDS[k] == word for k, word in zip(sent_labels(board), fixed.values(), strict=True)]
+    )
+    assert found.moved[0].after == pytest.approx(expected)
+    board.close()
+
+
+def sent_labels(board):
+    with reading(board.engine) as connection:
+        content = connection.execute(select(KEPT.c.content)).scalar_one()
+    return unpack_submission(bytes(content), board.n, 3)
+
+
+@only_sqlite
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda truth: {f"x{p}": word for p, word in truth.items()}, "'p000' is missing"),
+        (lambda truth: truth | {"p000": "wasp"}, "got 'wasp'"),
+        (lambda truth: dict(list(truth.items())[1:]), "got 199"),
+    ],
+)
+def test_labels_of_other_points_or_classes_are_refused(place, tmp_path, change, reason):
+    board, truth = named_board(tmp_path, place)
+    with pytest.raises(InputError, match=reason):
+        rescore(board.engine, place("c.sqlite"), read_hidden(written(tmp_path, change(truth))))
+    board.close()
+
+
+@only_sqlite
+def test_a_watch_takes_the_board_s_labels_in_any_order_and_no_others(place, tmp_path):
+    board, truth = named_board(tmp_path, place)
+    other = dict(sorted(truth.items(), reverse=True))
+    assert look(board.engine, labels=read_hidden(written(tmp_path, other))) == ()
+    wrong = truth | {"p000": "ant" if truth["p000"] != "ant" else "bee"}
+    with pytest.raises(InputError, match="belongs to another label file"):
+        look(board.engine, labels=read_hidden(written(tmp_path, wrong)))
     board.close()

@@ -11,7 +11,7 @@ import numpy as np
 
 from privacygauge.audits.work import Running
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.history.evidence import ALL, FINAL_GAP
+from privacygauge.holdout.history.evidence import ALL, FINAL_GAP, UNDECIDED
 from privacygauge.holdout.history.findings import (
     CorrectedTest,
     HistoryFindings,
@@ -180,9 +180,11 @@ def audit_leaderboard(
 
 
 QUIET = Grade("nothing stands out", Severity.NOTHING)
+WORTH_A_LOOK = Grade("worth a look", Severity.SMALL)
+"""Grade of evidence that has an honest cause as likely as a cheat."""
 LOUD = Grade("something stands out", Severity.MODERATE)
 """Grade of a finding: moderate and not grave, since it is not a proof."""
-GRADES = (QUIET, LOUD)
+GRADES = (QUIET, WORTH_A_LOOK, LOUD)
 """Grades, from mild to grave."""
 
 NO_PROOF = (
@@ -195,7 +197,8 @@ _MOST_NAMED = 3
 def verdict(f: LeaderboardAudit) -> Verdict:
     """Return the verdict: findings, accounts, and the share that selection alone explains."""
     found = grade(f)
-    scale = (UNTOLD,) if found is UNTOLD else GRADES
+    # The gauge tells findings from none, and has no place for what has an honest cause as well.
+    scale = {UNTOLD: (UNTOLD,), WORTH_A_LOOK: GRADES}.get(found, (QUIET, LOUD))
     unsaid = "An attack that looks like honest work, or is short, is not found by these tests."
     if f.findings:
         unsaid = NO_PROOF
@@ -219,7 +222,7 @@ def verdict(f: LeaderboardAudit) -> Verdict:
 
 def _gauge(f: LeaderboardAudit) -> Gauge | None:
     """Return the gauge of the clearest test against the joint level; None if nothing was tested."""
-    if not f.tests or f.errors:
+    if not f.tests or f.errors or grade(f) is WORTH_A_LOOK:
         return None
     least = min(test.adjusted for test in f.tests)
     # Evidence as minus the logarithm of p to the base 10, so that the right is rarer.
@@ -241,7 +244,9 @@ def grade(f: LeaderboardAudit) -> Grade:
     """Return one of `GRADES`, or `UNTOLD`."""
     if not f.tests or f.errors:
         return UNTOLD
-    return LOUD if f.findings else QUIET
+    if f.findings:
+        return LOUD
+    return WORTH_A_LOOK if f.hints else QUIET
 
 
 def headline(f: LeaderboardAudit) -> str:
@@ -250,6 +255,12 @@ def headline(f: LeaderboardAudit) -> str:
         return "It cannot be told: this history holds too little for any test"
     if f.errors:
         return f"It cannot be told: {f.errors[:1].lower()}{f.errors[1:]}"
+    if not f.findings and f.hints:
+        names = dict.fromkeys(name for hint in f.hints for name in hint.accounts)
+        return (
+            "Nothing stands out that honest work would hardly make; worth a look: "
+            f"{plain(first_names(tuple(names), _MOST_NAMED))}"
+        )
     if not f.findings:
         return "Nothing stands out: no submissions that honest work would hardly make"
     n = len(f.suspects)
@@ -300,6 +311,12 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         same = [x for x in f.findings if x.detector == test.detector]
         accounts = dict.fromkeys(name for x in same for name in x.accounts)
         yield detector_sentence(test, tuple(accounts))
+    for hint in {hint.detector.name: hint for hint in reversed(f.hints)}.values():
+        of = plain(first_names(hint.accounts, _MOST_NAMED))
+        yield (
+            f"Worth a look, and no finding: {hint.detector.title[0].lower()}"
+            f"{hint.detector.title[1:]} ({of}): {plain(hint.says)}. {hint.detector.limits}"
+        )
     yield _lead(f)
     if f.ladder_rises is not None:
         yield (
@@ -449,6 +466,14 @@ def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
             ),
             _tests_table("findings", "What stands out", f.findings),
         ]
+    if f.hints:
+        found += [
+            text(
+                "Worth a look: honest work and cheats look alike in these, so they are counted "
+                "as no finding."
+            ),
+            _tests_table("hints", "Worth a look", f.hints),
+        ]
     quiet = [test for test in f.tests if not test.stands_out][:_ROWS]
     if quiet:
         least = _tests_table("quiet", "The smallest p-values among them", quiet)
@@ -572,14 +597,16 @@ def _points(difference: float) -> str:
 
 
 def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
-    ran = {test.detector.name for test in f.tests}
+    ran = {test.detector.name for test in (*f.tests, *f.hints)}
     return (
         text(
             "Every p-value is about a null: a statement that honest work is assumed to keep "
             "to. Where an honest account does not keep to it, a finding is wrong, however "
             "small its p-value."
         ),
-        Pairs(tuple((x.title, f"{x.null} {x.limits}") for x in ALL if x.name in ran)),
+        Pairs(
+            tuple((x.title, f"{x.null} {x.limits}") for x in (*ALL, *UNDECIDED) if x.name in ran)
+        ),
     )
 
 
@@ -648,6 +675,7 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
         **pick_values(f, near_copies_of_others="near_copies"),
         "submissions": len(f.submissions.accounts),
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
+        "hints": [{**_test(test), "submissions": test.rows.tolist()} for test in f.hints],
         "tests": [_test(test) for test in f.tests],
         "winner": {**pick_values(f.winner, "explained"), **pick_values(f.winner, *vars(f.winner))},
         **ended,

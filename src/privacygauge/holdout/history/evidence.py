@@ -183,12 +183,12 @@ SCAN = Detector(
     needs="answers",
     null=(
         "At most three quarters of the submissions differ from the nearest earlier one in just "
-        "one or two labels: so does tuning that moves 1.6 labels on average. Resubmissions are "
-        "left out."
+        "one or two labels, as where tuning moves 1.6 labels on average, or in the number of "
+        "labels that is the account's most frequent one. Resubmissions are left out."
     ),
     limits=(
-        "Tuning that moves a single label each time, thirty times in a row, looks the same, and "
-        "tells as much about the labels."
+        "Tuning that moves a single label each time, or always as many, thirty times in a row, "
+        "looks the same, and tells as much about the labels. Blocks of unequal size are not found."
     ),
 )
 RANDOM = Detector(
@@ -297,11 +297,42 @@ NEAR_PERFECT = Detector(
     null=(
         "The errors of the accounts' best submissions fall off like a power: each step from one "
         "account to the next better one, times its place, is then as large as any other on average "
-        "(Renyi); and the board improves at once by no more than others improve by their own best."
+        "(Renyi); and the board improves at once by no more than others improve by their own best. "
+        "Or a new method leaves more than a fifteenth of the errors, or is wrong on more than one "
+        "point in a hundred; of losses it leaves more than a thirtieth."
     ),
     limits=(
-        "Labels that got out look like this; so does a true breakthrough, or data that others did "
-        "not have."
+        "Labels that got out look like this; so does a true breakthrough to hardly any error, or "
+        "data that others did not have."
+    ),
+)
+LEAP = Detector(
+    "leap",
+    "A leap far beyond all others",
+    needs="",
+    null=(
+        "The errors of the accounts' best submissions fall off like a power, and the board "
+        "improves at once by no more than others improve by their own best; or at least half "
+        "of the next account's errors are left."
+    ),
+    limits=(
+        "A new method, or better data, leaps like this, and so does whoever knows most of the "
+        "labels: scores alone cannot tell which. Ask how the submission was made, and score it on "
+        "points that were never on the board."
+    ),
+)
+BLOCK_SCAN = Detector(
+    "block-scan",
+    "Scores that move in steps of one parity",
+    needs="exact scores of two classes",
+    null=(
+        "Where an account's score moves by at most a few answers, it moves by an even number from "
+        "the one before, or by an odd number of at least three from the best so far, at most six "
+        "times in ten. Where blocks of one size are changed in a fixed base, it always does."
+    ),
+    limits=(
+        "Answers with a fixed number of positives, and points that stand in the test set twice, "
+        "move like this too: scores alone cannot tell which. With answers the changes are seen."
     ),
 )
 ALL = (
@@ -319,3 +350,5 @@ ALL = (
     NEAR_PERFECT,
 )
 """All detectors, in the order of the report."""
+UNDECIDED = (LEAP, BLOCK_SCAN)
+"""Detectors whose evidence has an honest cause as likely as a cheat: worth a look, no finding."""

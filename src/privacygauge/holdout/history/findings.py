@@ -18,11 +18,12 @@ from privacygauge.holdout.history import answers as by_answers
 from privacygauge.holdout.history import replay as replays
 from privacygauge.holdout.history import votes
 from privacygauge.holdout.history.answers import random_flips
-from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, Evidence
+from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, UNDECIDED, Evidence
+from privacygauge.holdout.history.leads import leaps, near_perfect
 from privacygauge.holdout.history.overfitting import Overfitting, final_gaps, overfitting
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.history.replay import Replay, Winner
-from privacygauge.holdout.history.scores import chance_scores, near_perfect, score_scan
+from privacygauge.holdout.history.scores import block_scans, chance_scores, score_scan
 from privacygauge.holdout.history.votes import Nearness, nearness
 
 if TYPE_CHECKING:
@@ -109,14 +110,14 @@ _FEW = 20
 """Minimum number of submissions for a history to show anything."""
 
 
-def holm_corrected_tests(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
+def holm_corrected_tests(evidence: Sequence[Evidence], most: float) -> tuple[CorrectedTest, ...]:
     """Return the tests with their p-values after Holm's correction, the smallest first."""
-    if not found.evidence:
+    if not evidence:
         return ()
-    adjusted = holm(np.array([test.p_value for test in found.evidence]))
+    adjusted = holm(np.array([test.p_value for test in evidence]))
     tests = [
         CorrectedTest(**vars(test), adjusted=float(p), stands_out=bool(p <= most))
-        for test, p in zip(found.evidence, adjusted, strict=True)
+        for test, p in zip(evidence, adjusted, strict=True)
     ]
     return tuple(sorted(tests, key=lambda test: test.p_value))
 
@@ -276,6 +277,8 @@ class Inspection:
 
     evidence: tuple[Evidence, ...]
     """One entry per test; p-values are not yet corrected for the number of tests."""
+    undecided: tuple[Evidence, ...]
+    """The same of detectors whose evidence honest work gives as well: worth a look at most."""
     skipped: tuple[Skipped, ...]
     """Detectors that lack data, with the reasons."""
     near: Nearness | None
@@ -300,7 +303,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         ]
         # Without answers, name every detector that would need them.
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
-        return _gather_evidence([*parts, *absent], None)
+        return _gather_evidence([*parts, *absent], (*leaps(history), *block_scans(history)), None)
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
     throughout = np.zeros(len(history), np.bool_)
@@ -320,16 +323,19 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),
         ],
+        leaps(history),
         near,
     )
 
 
 def _gather_evidence(
-    parts: list[tuple[Evidence, ...] | Skipped], near: Nearness | None
+    parts: list[tuple[Evidence, ...] | Skipped],
+    undecided: tuple[Evidence, ...],
+    near: Nearness | None,
 ) -> Inspection:
     skipped = tuple(part for part in parts if isinstance(part, Skipped))
     found = tuple(x for part in parts if not isinstance(part, Skipped) for x in part)
-    return Inspection(found, skipped, near)
+    return Inspection(found, undecided, skipped, near)
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,6 +352,8 @@ class HistoryFindings:
     """Contents of the history: scores, answers, labels."""
     tests: tuple[CorrectedTest, ...]
     """All tests, by ascending p-value."""
+    hints: tuple[CorrectedTest, ...]
+    """Evidence that honest work gives as well, of accounts in no finding: worth a look."""
     submissions: Submissions
     """Submissions as columns."""
     winner: Winner
@@ -404,7 +412,18 @@ def examine_history(
     found = inspect(history, seeds.stream(seed, "points"))
     errors = taken_for_errors(history)
     # If errors were read as scores, the worst submissions would stand out: -1 makes no finding.
-    tests = holm_corrected_tests(found, -1.0 if errors else 1 - level)
+    most = -1.0 if errors else 1 - level
+    tests = holm_corrected_tests(found.evidence, most)
+    suspects = {name for test in tests if test.stands_out for name in test.accounts}
+    # Each of these detectors has the level for itself: what it says accuses nobody.
+    hints = tuple(
+        test
+        for detector in UNDECIDED
+        for test in holm_corrected_tests(
+            [one for one in found.undecided if one.detector is detector], most
+        )
+        if test.stands_out and not suspects.issuperset(test.accounts)
+    )
     played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
     ladder, name = ladder_of(history, seed)
     copied = None if found.near is None else ~found.near.fresh
@@ -414,6 +433,7 @@ def examine_history(
         n_accounts=len(history.names),
         evidence=evidence_in(history),
         tests=tests,
+        hints=hints,
         submissions=history_by_submission(history, found, tests, ladder),
         winner=replays.winner(history),
         copies=None if copied is None else int(np.count_nonzero(copied)),

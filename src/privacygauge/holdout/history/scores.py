@@ -1,4 +1,4 @@
-"""Evidence in the scores alone: steps of single points, random labels, and far fewer errors."""
+"""Evidence in the scores alone: steps of single points or of blocks, and random labels."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import binom, chi2, f, gamma
+from scipy.stats import binom, chi2, gamma
 
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import (
+    BLOCK_SCAN,
     CHANCE_SCORES,
-    NEAR_PERFECT,
     SCORE_SCAN,
     Detector,
     Evidence,
@@ -45,6 +45,8 @@ _CHANCE = 0.5
 """Share of an honest account's submissions that may score at chance, unless others' do more."""
 _TEAMS = 5
 """Number of accounts that, if all score at chance, show that the task is hard."""
+_GOOD = 0.8
+"""Quantile of the other accounts' levels that says how far beyond chance the task lets one get."""
 _TAIL = 0.001
 """Level for calling scores too wide, a rise too frequent, or an account suspect by itself."""
 _CLOSE = 0.01
@@ -241,9 +243,17 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
     what = "score as random labels do"
     # If the task is hard for all, the others show how often honest work scores like that.
     shares = np.bincount(history.codes, weights=near) / np.bincount(history.codes)
+    levels = np.array(
+        [np.median(history.n_correct[history.rows_of(c)]) for c in range(len(shares))]
+    )
+    middle, deviation = _chance(history)
 
     def usual(group: Sequence[int]) -> float:
         others = np.delete(shares, list(group))
+        beside = np.delete(levels, list(group))
+        # Where good accounts are hardly beyond the band, a weak one is within it without cheating.
+        if len(beside) and np.quantile(beside, _GOOD) <= middle + 1.5 * BAND * deviation:
+            return 1.0
         # If all accounts score at chance and there are enough of them, the task is hard.
         if not len(others) and len(shares) >= _TEAMS:
             return 1.0
@@ -420,111 +430,59 @@ def is_centred(history: History, counts: Ints) -> bool:
     return bool(abs(counts.mean() - middle) <= BAND * deviation / math.sqrt(len(counts)))
 
 
-FEWEST = 5
-"""Minimum number of accounts: with fewer, no distance can be called large."""
-TOGETHER = 10
-"""Largest number of accounts that may share the labels; at least three must be left."""
-_FRIENDS = 3
-"""Group size above which the errors must be fewer in proportion to the size: a good model that was
-made public has many followers too.
-"""
-NEIGHBOURS = 6
-"""Minimum number of steps that define a large one; a third of the accounts if that is more."""
-_FEWER = 6.0
-"""Factor by which the errors must be fewer than the next account's to suggest a leaked file."""
+_PARITY = 0.6
+"""Rate of steps of one parity; of two Poisson variables it is below a half, steps of 0 left out."""
+_BLOCK = 16
+"""Largest step from a base, in right answers, that suggests blocks of few labels."""
+_VALUES = 3
+"""Minimum number of different scores; two are two files."""
 
 
-def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Test the best account, and the best two to ten, for being far ahead, in private too.
+def block_scans(history: History) -> tuple[Evidence, ...]:
+    """Test every account for scores that move in steps of one parity.
 
-    Parameters
-    ----------
-    history : History
-        Scores are enough; errors are 1 less the score, whatever the metric.
-
-    Notes
-    -----
-    Let ``e_1 <= ... <= e_m`` be the errors of the accounts' best submissions, with half an error
-    added, and ``g_i = log(e_(i+1) / e_i)``. If errors fall off like a power towards 0, the
-    ``i g_i`` are independent exponential variables of one mean (Renyi 1953). Then ``j g_j`` over
-    the mean of the r later ones has an F distribution with 2 and ``2 r`` degrees of freedom.
-
-    The jump by which the board's errors fell when the first of these accounts got there is compared
-    with the mean of all others' improvements, by the same distribution. The smaller of both
-    p-values is doubled. The errors must be at most a sixth of the next account's (for j accounts
-    beyond three, one in ``2 j``), and fewer by more than counting explains.
+    With two classes, L changed labels move the score by L less twice the number that was right. No
+    tests where the scores are rounded, or where half of the accounts move like this: then each
+    point may be in the test set twice.
     """
-    m = len(history.names)
-    if m < FEWEST:
-        return Skipped(NEAR_PERFECT.title, f"needs {FEWEST} accounts, got {m}")
-    found = _far_ahead(history, history.scores, history.n)
-    if history.private is not None and history.n_private is not None:
-        # Leaked labels of the private part need not show in the public score.
-        found += _far_ahead(history, history.private, history.n_private, "in private ")
-    return tuple(found)
-
-
-def _far_ahead(history: History, scores: Floats, n: int, where: str = "") -> list[Evidence]:
-    """Return one test for each number of leading accounts, by scores on n points."""
-    m = len(history.names)
-    rows_of = [history.rows_of(code) for code in range(m)]
-    best = np.array([rows[np.argmax(scores[rows])] for rows in rows_of])
-    wrong = (1 - scores[best]) * n
-    order = np.argsort(wrong, kind="stable")
-    # Half an error added keeps the logarithm finite.
-    errors = wrong[order] + 0.5
-    # The ``i g_i`` of the notes above.
-    steps = np.arange(1, m) * np.diff(np.log(errors))
-    log_errors = np.log((1 - scores) * n + 0.5)
+    if not history.exact or history.n_classes != 2:
+        return ()
     found = []
-    for j in range(1, min(TOGETHER, m - 3) + 1):
-        later = steps[j : j + max(NEIGHBOURS, m // 3)]
-        mean = float(later.mean())
-        alone = 1.0
-        # A smaller lead is no sign of a leak, and keeps the p-value 1.
-        if errors[j] >= _FEWER * max(1.0, j / _FRIENDS) * errors[j - 1]:
-            ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
-            spaced = float(f.sf(ratio, 2, 2 * len(later)))
-            rate = min(1.0, float(errors[j]) / n)
-            # Counting alone: so few errors at the next account's rate, corrected for m accounts.
-            counted = float(binom.cdf(math.floor(wrong[order[j - 1]]), n, rate))
-            jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
-            alone = max(min(1.0, 2 * min(spaced, jump)), min(1.0, m * counted))
+    for code, name in enumerate(history.names):
+        of = history.rows_of(code)
+        counts = history.n_correct[of]
+        before = counts[:-1]
+        ever = np.maximum.accumulate(counts)[:-1] if len(of) else before
+        log_p, inside = min(
+            (
+                _parity_run(counts, before, odd=False, most=2 * _BLOCK),
+                _parity_run(counts, ever, odd=True, most=_BLOCK),
+            ),
+            key=lambda run: run[0],
+        )
+        says = f"{len(inside):,} submissions in a row move the score in steps of one parity"
         found.append(
             Evidence(
-                detector=NEAR_PERFECT,
-                accounts=tuple(history.names[c] for c in order[:j]),
-                p_value=max(alone, 1e-300),
-                says=(
-                    f"{where}{1 - wrong[order[j - 1]] / n:.4g} where the next account reaches "
-                    f"{1 - wrong[order[j]] / n:.4g}"
-                ),
-                rows=best[order[:j]],
+                detector=BLOCK_SCAN,
+                accounts=(name,),
+                # Bonferroni over both references.
+                p_value=probability(min(0.0, log_p + math.log(2))),
+                says=says,
+                rows=of[inside],
             )
         )
-    return found
+    common = sum(test.p_value <= _TAIL for test in found) >= len(found) / 2
+    return () if common else tuple(found)
 
 
-def _jump(history: History, errors: Floats, group: Ints, reached: float) -> float:
-    """Return the p-value of the jump to few errors, given the improvements of all others.
-
-    `errors`, (k,), are the logarithms of the submissions' errors.
-    """
-    inside = np.isin(history.codes, group)
-    first = int(np.flatnonzero(inside & (errors <= math.log(reached) + 1e-9))[0])
-    # Nothing came before to jump from.
-    if first == 0:
-        return 1.0
-    jump = float(errors[:first].min() - errors[first])
-    steps = []
-    for code in range(len(history.names)):
-        if code not in group:
-            # Improvements of each account over its own best.
-            own = np.minimum.accumulate(errors[history.rows_of(code)])
-            steps.append(-np.diff(own))
-    others = np.concatenate(steps)
-    others = others[others > 0]
-    if len(others) < FEWEST or jump <= 0:
-        return 1.0
-    # Bonferroni over all improvements, the jump included.
-    return min(1.0, (len(others) + 1) * float(f.sf(jump / others.mean(), 2, 2 * len(others))))
+def _parity_run(counts: Ints, reference: Ints, *, odd: bool, most: int) -> tuple[float, Ints]:
+    """Return the log p-value of the longest run of steps of one parity, and its places."""
+    steps = counts[1:] - reference
+    # Single steps are odd for anybody whose score hardly moves, and tell nothing.
+    moved = np.flatnonzero(np.abs(steps) > odd)
+    fits = (steps[moved] % 2 == odd) & (np.abs(steps[moved]) <= most)
+    start, stop = longest_run(fits)
+    inside = 1 + moved[start:stop]
+    if len(np.unique(counts[inside])) < _VALUES:
+        return 0.0, inside[:0]
+    return log_run_tail(stop - start, len(moved), _PARITY), inside

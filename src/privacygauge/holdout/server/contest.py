@@ -243,11 +243,21 @@ def _moment(text: str, name: str, zone: tzinfo) -> str:
     except ValueError as error:
         raise InputError(f"{name} must be ISO 8601 (2026-01-31T12:00), got {text!r}") from error
     # A day without a time; one that closes includes the whole day.
+    day = None
     with suppress(ValueError):
         day = date.fromisoformat(text)
         if name == "closes":
             moment = datetime.combine(day + timedelta(days=1), moment.time())
-    local = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+    if moment.tzinfo is None:
+        local = moment.replace(tzinfo=zone)
+        # Where clocks are put forward or back, a time is none, or two.
+        if day is None and local.utcoffset() != local.replace(fold=1).utcoffset():
+            raise InputError(
+                f"{name} must be one moment, and clocks are put at {text} in {zone}: name the "
+                f"offset, such as {text}+01:00"
+            )
+    else:
+        local = moment
     return local.astimezone(UTC).isoformat(timespec="microseconds")
 
 

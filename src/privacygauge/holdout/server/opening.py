@@ -9,9 +9,10 @@ import secrets
 import zlib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sqlalchemy import Connection, Engine, RowMapping, delete, insert, select, update
 
 from privacygauge.core.checks import Bools
@@ -33,6 +34,9 @@ from privacygauge.holdout.server.database import (
     wait_for_makers,
     writing,
 )
+
+if TYPE_CHECKING:
+    from privacygauge.holdout.server.request_parsing import HiddenLabels
 
 
 def open_or_begin(
@@ -95,6 +99,55 @@ def board_of(row: RowMapping, truth: Values, engine: Engine, metric: Metric) -> 
         private=None if mask is None else Holdout(truth[~mask], row["n_classes"], metric),
         public=mask,
     )
+
+
+def in_board_order(connection: Connection, hidden: HiddenLabels) -> NDArray[np.generic]:
+    """Return hidden values, (n,), in the order and with the class numbers of a board.
+
+    A file of corrected labels may have its rows in another order, or lack a class.
+
+    Raises
+    ------
+    InputError
+        If it has other points, or classes that the board does not have.
+    """
+    kept = {of: _names_row(connection, of) for of in ("points", "classes")}
+    points, classes = (
+        None if packed is None else tuple(json.loads(zlib.decompress(bytes(packed))))
+        for packed in kept.values()
+    )
+    values = np.asarray(hidden.values)
+    if hidden.classes is not None:
+        if classes is None:
+            raise InputError(
+                "labels must be numbers, as those that the board was begun with, got texts such as "
+                f"{hidden.classes[0]!r}"
+            )
+        number = {name: i for i, name in enumerate(classes)}
+        unknown = [name for name in hidden.classes if name not in number]
+        if unknown:
+            raise InputError(
+                f"labels must be of the board's classes {', '.join(classes)}, got {unknown[0]!r}"
+            )
+        values = np.array([number[name] for name in hidden.classes])[values]
+    if hidden.ids is None or points is None or hidden.ids == points:
+        return values
+    row = {name: i for i, name in enumerate(hidden.ids)}
+    missing = [name for name in points if name not in row]
+    if missing or len(row) != len(points):
+        example = f"{missing[0]!r} is missing" if missing else f"{len(row):,} are named"
+        raise InputError(
+            f"labels must name the {len(points):,} points that the board was begun with: {example}"
+        )
+    return values[[row[name] for name in points]]
+
+
+def check_labels(row: RowMapping, truth: Values, name: str) -> None:
+    """Raise unless these are the hidden labels of a board's row."""
+    if not hmac.compare_digest(_digest(truth, bytes(row["label_key"])), bytes(row["label_digest"])):
+        raise InputError(
+            f"{name} belongs to another label file: name that file, or another database"
+        )
 
 
 UNFINISHED = "unfinished"
@@ -263,8 +316,7 @@ def require_code(metric: Metric) -> Metric:
 
 def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str) -> None:
     other = f"{name} belongs to"
-    if not hmac.compare_digest(_digest(truth, bytes(row["label_key"])), bytes(row["label_digest"])):
-        raise InputError(f"{other} another label file: name that file, or another database")
+    check_labels(row, truth, name)
     if wanted.n_classes not in (None, row["n_classes"]):
         raise InputError(
             f"{other} {row['n_classes']} classes, got {wanted.n_classes}: leave the number out, or "

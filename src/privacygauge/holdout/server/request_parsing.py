@@ -43,6 +43,10 @@ _FEWEST_BYTES = 16
 # The digits of a float with a comma and an indented new line.
 _FLOAT_BYTES = 32
 _ID = "id"
+_SEPARATORS = ",;\t"
+"""Separators of columns; the first of equally frequent ones."""
+_SHOWN = 64
+"""Characters of a wrong first line that the answer quotes."""
 _BEFORE_CLASS = re.compile(r"^(p|prob|proba|probability|class)[_ ]", re.IGNORECASE)
 """Common beginnings of the names of probability columns, before the class."""
 
@@ -183,20 +187,32 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
 def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
     import pandas as pd
 
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        # "Unicode text" of a spreadsheet program.
+        try:
+            body = body.decode("utf-16").encode("utf-8")
+        except UnicodeError as error:
+            raise InputError("the body must be CSV in UTF-8") from error
     start = len(codecs.BOM_UTF8) if body.startswith(codecs.BOM_UTF8) else 0
     while body[start : start + 1] in (b"\r", b"\n"):
         start += 1
     end = body.find(b"\n", start)
     end = len(body) if end < 0 else end
     try:
-        head = next(csv.reader([body[start:end].decode("utf-8")]), [])
+        first = body[start:end].decode("utf-8")
+        # Commas, or what spreadsheet programs write where numbers have a decimal comma.
+        sign = max(_SEPARATORS, key=first.count)
+        head = next(csv.reader([first], delimiter=sign), [])
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError("the body must be CSV in UTF-8") from error
     # The first column is the id; the names of the others count only for classes.
-    if [name.strip().lower() for name in head[:1]] != [_ID] or len(head) < 2:
-        raise InputError("the body must begin with the line id,label")
+    begins = [name.strip().lower() for name in head[:1]] == [_ID] and len(head) >= 2
+    if not begins or (not form.by_class and len(head) - 1 > form.columns):
+        raise InputError(
+            f"the body must begin with the line id,label, got {first.strip()[:_SHOWN]!a}"
+        )
     order = _class_columns([name.strip() for name in head[1:]], form)
-    read = _read_quickly(memoryview(body)[end + 1 :], len(head), form)
+    read = _read_quickly(memoryview(body)[end + 1 :], len(head), form, sign=sign)
     if read is not None:
         return read[:, 0] if read.shape[1] == 1 else read[:, order]
     # Something is unusual, or wrong: read slowly, which tells what and in which line.
@@ -213,6 +229,8 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(
                 io.BytesIO(rows),
+                sep=sign,
+                decimal="." if sign == "," else ",",
                 header=None,
                 names=range(len(head)),
                 index_col=False,
@@ -233,7 +251,9 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
     return found[:, 0] if found.shape[1] == 1 else found[:, order]
 
 
-def _read_quickly(rows: memoryview, columns: int, form: Form) -> NDArray[np.float64] | None:
+def _read_quickly(
+    rows: memoryview, columns: int, form: Form, *, sign: str
+) -> NDArray[np.float64] | None:
     """Return the values, (n, columns - 1), of a plain table by their ids; None of any other.
 
     Arrow keeps a column of texts in one buffer, where pandas has an object for each cell.
@@ -247,6 +267,7 @@ def _read_quickly(rows: memoryview, columns: int, form: Form) -> NDArray[np.floa
         table = arrow_csv.read_csv(
             pa.py_buffer(rows),
             read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names),
+            parse_options=arrow_csv.ParseOptions(delimiter=sign),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
@@ -269,6 +290,8 @@ def _read_quickly(rows: memoryview, columns: int, form: Form) -> NDArray[np.floa
         for column, texts in enumerate(cells[1:]):
             if named:
                 texts = pc.index_in(texts, value_set=_arrow_texts(form.classes))
+            elif sign != ",":
+                texts = pc.replace_substring(texts, ",", ".")
             values[:, column] = pc.cast(texts, pa.float64()).to_numpy()
     except pa.ArrowException:
         return None
@@ -323,7 +346,8 @@ def _places(ids: Any, names: tuple[str, ...] | None) -> NDArray[np.int64]:
         )
     if names is not None and len(places) < len(names):
         missing = np.setdiff1d(np.arange(len(names)), places)
-        raise InputError(f"{len(missing)} ids are missing, the first is {names[missing[0]]!a}")
+        many = "1 id is missing:" if len(missing) == 1 else f"{len(missing)} ids are missing, first"
+        raise InputError(f"{many} {names[missing[0]]!a}")
     return places
 
 

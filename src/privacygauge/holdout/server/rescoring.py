@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sqlalchemy import (
     Connection,
@@ -67,10 +68,12 @@ from privacygauge.holdout.server.opening import (
     BoardOptions,
     board_of,
     first_row,
+    in_board_order,
     mark_unfinished,
     public_of,
     require_code,
 )
+from privacygauge.holdout.server.request_parsing import HiddenLabels
 
 MERGE = "merge"
 VOID = "void"
@@ -320,7 +323,7 @@ class RescoredBoard:
 def rescore(
     source: Engine,
     database: str | Path,
-    labels: ArrayLike,
+    labels: ArrayLike | HiddenLabels,
     *,
     metric: str | Metric | None = None,
     guard: str | None = None,
@@ -343,8 +346,9 @@ def rescore(
         Engine of the old board's database, with kept submissions.
     database : str or pathlib.Path
         A new database: SQLite or PostgreSQL, whatever the old one is.
-    labels : array_like of shape (n,)
-        Hidden labels, corrected or the same.
+    labels : array_like of shape (n,), or HiddenLabels
+        Hidden labels, corrected or the same. Those with names of points and classes may be in any
+        order; others are in the order of the old ones.
     metric, guard : str, optional
         Another metric of the same submissions, and another guard; default: the old ones. With
         another metric the default guard is that of a new board.
@@ -355,8 +359,8 @@ def rescore(
     Raises
     ------
     InputError
-        If submissions were not kept, the new database has a board already, or the metric asks for
-        other submissions.
+        If submissions were not kept, the new database has a board already, the metric asks for
+        other submissions, or labels are of other points or classes.
     """
     with reading(source) as old:
         row = old.execute(select(BOARD)).mappings().one_or_none()
@@ -366,8 +370,11 @@ def rescore(
                 "--keep "
                 "can be scored again"
             )
-        if len(labels) != row["n"]:  # type: ignore[arg-type]
-            raise InputError(_not_empty(row["n"]))
+        hidden = labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
+        if len(hidden.values) != row["n"]:
+            raise InputError(
+                f"labels must be of the board's {row['n']:,} points, got {len(hidden.values):,}"
+            )
         before = metric_named(row["metric"])
         measure = before if metric is None else chosen_metric(metric)
         require_code(measure)
@@ -377,7 +384,7 @@ def rescore(
             raise InputError(
                 f"the metric {measure.name} asks for other submissions than {before.name}"
             )
-        truth, _ = measure.truth(labels, row["n_classes"] or None)
+        truth, _ = measure.truth(in_board_order(old, hidden), row["n_classes"] or None)
         wanted = BoardOptions(
             row["n_classes"] or None,
             guard=guard or (row["guard"] if measure.name == row["metric"] else None),
@@ -385,19 +392,19 @@ def rescore(
             public=public,
             mask=public_of(row),
         )
-        of_labels = first_row(labels, wanted)
+        of_labels = first_row(truth, wanted)
         # The old row with the columns that depend on the labels replaced, and with nothing used.
         begun = {**row, **{name: of_labels[name] for name in _OF_LABELS}, "used": 0, "asking": 0}
         engine = connect(database)
         try:
             with writing(engine) as new:
-                _require_no_board(new, row["n"])
+                _require_no_board(new, database_name(engine))
                 # Kept before the work begins: a database that it leaves empty is not to be opened
                 # as a board without limits.
                 mark_unfinished(new)
             with writing(engine) as new:
                 # Somebody else may have made one meanwhile.
-                _require_no_board(new, row["n"])
+                _require_no_board(new, database_name(engine))
                 new.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
                 new.execute(insert(BOARD).values(begun))
                 _insert(new, NAMES, old.execute(select(NAMES)).mappings().all())
@@ -406,14 +413,10 @@ def rescore(
             engine.dispose()
 
 
-def _require_no_board(connection: Connection, n: int) -> None:
+def _require_no_board(connection: Connection, name: str) -> None:
     wait_for_makers(connection)
     if board_row(connection) is not None:
-        raise InputError(_not_empty(n))
-
-
-def _not_empty(n: int) -> str:
-    return f"the new database must be empty, and labels must be {n}: name another file"
+        raise InputError(f"{name} has a board already: name a new database")
 
 
 def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoard:

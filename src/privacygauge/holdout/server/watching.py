@@ -19,7 +19,7 @@ from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.history.submitted import StoredAnswers
-from privacygauge.holdout.metrics import metric_named
+from privacygauge.holdout.metrics import Values, metric_named
 from privacygauge.holdout.server.accounts import write_action
 from privacygauge.holdout.server.board import unpack_submission
 from privacygauge.holdout.server.database import (
@@ -31,10 +31,12 @@ from privacygauge.holdout.server.database import (
     SUBMISSION,
     begun_board,
     board_row,
+    database_name,
     reading,
     writing,
 )
-from privacygauge.holdout.server.opening import public_of
+from privacygauge.holdout.server.opening import check_labels, in_board_order, public_of
+from privacygauge.holdout.server.request_parsing import HiddenLabels
 
 ALERT = "alert"
 _FEWEST = 20
@@ -58,7 +60,7 @@ class Alert:
 def look(
     engine: Engine,
     *,
-    labels: ArrayLike | None = None,
+    labels: ArrayLike | HiddenLabels | None = None,
     throttle: int | None = None,
     level: float = 0.95,
 ) -> tuple[Alert, ...]:
@@ -72,7 +74,7 @@ def look(
     ----------
     engine : sqlalchemy.Engine
         Engine of a board's database.
-    labels : array_like of shape (n,), optional
+    labels : array_like of shape (n,), or HiddenLabels, optional
         Hidden labels: with them, and submissions that are kept, more is found.
     throttle : int, optional
         Number of submissions per day for an account that stands out, at least 0; default: as many
@@ -83,7 +85,7 @@ def look(
     Raises
     ------
     InputError
-        If there is no board.
+        If there is no board, or the labels are not its own.
     """
     if throttle is not None and throttle < 0:
         raise InputError(f"throttle must be at least 0, got {throttle}")
@@ -91,11 +93,18 @@ def look(
     # The look is counted before its result is known: looks that fail have spent their share too.
     with writing(engine) as connection:
         board = begun_board(connection)
+        truth = None
+        if labels is not None:
+            hidden = (
+                labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
+            )
+            truth = metric_named(board["metric"]).truth(in_board_order(connection, hidden), None)[0]
+            check_labels(board, truth, database_name(engine))
         if board["used"] < max(_FEWEST, math.ceil(_GROWTH * board["looked_at"])):
             return ()
         number = board["looks"] + 1
         connection.execute(update(BOARD).values(looks=number, looked_at=board["used"]))
-    history = history_of_log(engine, board, labels)
+    history = history_of_log(engine, board, truth)
     found = inspect(history, stream(number, "points")).evidence
     if not found:
         return ()
@@ -113,7 +122,7 @@ def look(
     return tuple(each for each in alerts.values() if _raise_alert(engine, each, throttle))
 
 
-def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> History:
+def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> History:
     """Return a board's log as a history: exact scores, and the answers if they were kept.
 
     Answers and labels are those of the points that the guard answers about.
@@ -135,7 +144,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
     answers = None
     if kept:
         answers = _store_answers(engine, board, [row["number"] for row in rows], seen)
-    truth = None if labels is None or not kept else metric.truth(labels, None)[0][seen]
+    truth = None if labels is None or not kept else labels[seen]
     return in_time(
         None,
         [row["name"] for row in rows],
