@@ -53,6 +53,8 @@ WHOLE = {
     "language extract": ["--target", "here", "--members", "here.csv", "--nonmembers", "here.csv"],
     "language canaries make": ["{digits:9}", "--out", "made"],
     "language canaries measure": ["here.csv", "--target", "here"],
+    "unlearning": ["--before", "here", "--after", "here", "--forgotten", "here.csv", "--fresh",
+                   "here.csv"],
     "report": ["run"],
     "resume": ["run"],
     "worker": ["run"],
