@@ -206,6 +206,7 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "extraction of nothing": lambda: extraction.example(leak=0.0, n=12, tries=1).report(),
     "extraction, no more than from others": lambda: extraction.example(leak=0.0, n=400).report(),
     "extraction from a masked model": lambda: extraction.example(masked=True).report(),
+    "extraction in every way": lambda: extraction.example(every=True).report(),
     "extraction without a reference": lambda: extraction.example(reference=False).report(),
     "extraction, reversed": lambda: extraction.example(leak=0.9, swapped=True).report(),
     "unlearning, still known": lambda: unlearning.example(left=1.0).report(),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.runs.store import Run
 
-METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
+METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim", "unprompted"))
 """Metrics that a release can be held to."""
 
 # The options that the answers depend on; what counts as extracted is decided on the answers.
@@ -141,7 +141,8 @@ COMMAND = Command(
     limits=(
         "Exit with code 3 if METRIC is above VALUE: extracted (share of the people with a text "
         "that can be extracted and the reference does not give), extracted-beyond (less that of "
-        "people who were not trained on) or verbatim. Add .low for the lower end of the interval."
+        "people who were not trained on), verbatim or unprompted. Add .low for the lower end of the "
+        "interval."
     ),
     keeps=True,
     tables=("records.parquet",),
