@@ -421,21 +421,21 @@ def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bool
         else:
             values = model.module.base_model(**inputs).last_hidden_state
             head = model.head
-        log = []
-        best = []
+        log = torch.empty(len(token), device=values.device)
+        best = torch.empty(len(token), dtype=torch.bool, device=values.device)
         # Logits of a few tokens at a time: all of them over the vocabulary may not fit in memory.
         for i in range(0, len(token), _ROWS_AT_ONCE):
             few = slice(i, i + _ROWS_AT_ONCE)
             logits = head(values[row[few], place[few]]).float() / how.temperature
             chosen = logits.gather(1, token[few, None])[:, 0]
-            best.append(logits.argmax(1) == token[few])
+            best[few] = logits.argmax(1) == token[few]
             if 0 < how.top_k < logits.shape[1]:
                 # Logits that tie with the last one are kept.
                 last = logits.topk(how.top_k).values[:, -1:]
                 logits = logits.masked_fill(logits < last, -np.inf)
                 chosen = chosen.masked_fill(chosen < last[:, 0], -np.inf)
-            log.append(chosen - logits.logsumexp(1))
-    return torch.cat(log).cpu().numpy().astype(np.float64), torch.cat(best).cpu().numpy()
+            log[few] = chosen - logits.logsumexp(1)
+    return log.cpu().numpy().astype(np.float64), best.cpu().numpy()
 
 
 # Suffix likelihoods of texts, stored on disk: a killed extraction resumes where it stopped.
