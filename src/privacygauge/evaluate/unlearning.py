@@ -57,7 +57,7 @@ class Unlearning:
     @property
     def knew(self) -> bool:
         """Whether the model before shows that it knew the records, or a few of them."""
-        return self.before.low > 0.5 or _exposed(self.few_before) > 0
+        return self.before.low > 0.5 or _n_exposed(self.few_before) > 0
 
     @property
     def state(self) -> State:
@@ -65,9 +65,9 @@ class Unlearning:
         # A placebo away from 1/2, or records that the model never knew, make the comparison void.
         if self.unlike or not self.knew:
             return "cannot be told"
-        if self.after.low > 0.5 or _exposed(self.few_known):
+        if self.after.low > 0.5 or _n_exposed(self.few_known):
             return "still known"
-        if self.after.high < 0.5 or _exposed(self.few_avoided):
+        if self.after.high < 0.5 or _n_exposed(self.few_avoided):
             return "known to be forgotten"
         # A test that would miss an AUC of 0.6 cannot report that nothing was found.
         few = self.detectable is None or self.detectable > TOLERATED
@@ -76,7 +76,7 @@ class Unlearning:
     @property
     def exposed(self) -> int:
         """Lower bound on the number of forgotten units that stand out; 0 if none is shown to."""
-        return _exposed(self.few_known) or _exposed(self.few_avoided)
+        return _n_exposed(self.few_known) or _n_exposed(self.few_avoided)
 
     @property
     def remaining(self) -> float:
@@ -95,14 +95,14 @@ class Unlearning:
             if self.after.low > 0.5:
                 return f"Forgotten records are told from fresh ones: {after}."
             return (
-                f"At least {_exposed(self.few_known):,} forgotten records are still known: more "
+                f"At least {_n_exposed(self.few_known):,} forgotten records are still known: more "
                 "of them stand out than chance explains."
             )
         if self.state == "known to be forgotten":
             if self.after.high < 0.5:
                 return f"Forgotten records stand out, since the model avoids them: {after}."
             return (
-                f"At least {_exposed(self.few_avoided):,} forgotten records stand out, since the "
+                f"At least {_n_exposed(self.few_avoided):,} forgotten records stand out, since the "
                 "model avoids them."
             )
         if self.state == "nothing found":
@@ -130,7 +130,7 @@ class Unlearning:
         return "\n".join([f"{self.state}: {self.reason}", *lines])
 
 
-def _exposed(found: Tail | None) -> int:
+def _n_exposed(found: Tail | None) -> int:
     return 0 if found is None else found.exposed
 
 

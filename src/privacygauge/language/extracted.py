@@ -354,6 +354,9 @@ def judged_texts(
     even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
+    by_side = zip(found.member, plain_texts(found.text), strict=True)
+    keys = np.array([f"{member} {text}" for member, text in by_side], np.object_)
+    _, place, size = np.unique(keys, return_inverse=True, return_counts=True)
     return JudgedTexts(
         sample=found.sample,
         text=found.text,
@@ -365,18 +368,8 @@ def judged_texts(
         identifier=np.array([places[name] for name in found.sample]) if places else None,
         trained=None if masked else tuple(scored[name] for name in found.sample),
         own=own,
-        copies=None if masked else _n_copies(found),
+        copies=None if masked else np.asarray(size[place], np.int64),
     )
-
-
-def _n_copies(found: TextScores) -> Ints:
-    """Return the number of equal texts on the side of each text, (n,), itself included."""
-    assert found.text is not None
-    keys = [
-        f"{side} {text}" for side, text in zip(found.member, plain_texts(found.text), strict=True)
-    ]
-    _, place, size = np.unique(np.array(keys, np.object_), return_inverse=True, return_counts=True)
-    return np.asarray(size[place], np.int64)
 
 
 def _long(

@@ -60,7 +60,7 @@ def written_unprompted(
     for what the model finds likely, and ask the training set; here the training texts are known,
     and are looked for directly.
     """
-    wrote = _written(model, how, n, seed, kept or AnswerStore())
+    wrote = _sampled_ids(model, how, n, seed=seed, kept=kept or AnswerStore())
     encoded = [one.ids[~one.framing] for one in model.tokenizer.encoded(texts)]
     needed = np.array([min(how.suffix, len(ids)) for ids in encoded])
     found = np.zeros(len(encoded), np.bool_)
@@ -113,7 +113,7 @@ def _n_tokens(model: CausalModel, how: Writing) -> int:
     return min(how.prefix + how.suffix, model.limit - 1)
 
 
-def _written(model: CausalModel, how: Writing, n: int, seed: int, kept: AnswerStore) -> Ints:
+def _sampled_ids(model: CausalModel, how: Writing, n: int, *, seed: int, kept: AnswerStore) -> Ints:
     """Return the token ids of n written texts, (n, tokens)."""
     frame = model.tokenizer.encoded(["a"])[0]
     config = model.module.config

@@ -723,8 +723,8 @@ def _terms(w: _Words) -> dict[str, str]:
         "extraction.",
         "Reference": "A model that was not trained on the texts. What it gives as readily is "
         "common text, and no memory.",
-        "Without a prompt": "The model writes texts from its beginning token alone; a member counts "
-        "if a stretch as long as the suffix stands in one of them.",
+        "Without a prompt": "The model writes texts from its beginning token alone; somebody "
+        "counts if a stretch as long as the suffix stands in one of them.",
         "Verbatim": f"The model {writes} exactly where it chooses the likeliest token at every "
         "step.",
         "Member": "Somebody with a text that the model was trained on.",

@@ -141,8 +141,8 @@ COMMAND = Command(
     limits=(
         "Exit with code 3 if METRIC is above VALUE: extracted (share of the people with a text "
         "that can be extracted and the reference does not give), extracted-beyond (less that of "
-        "people who were not trained on), verbatim or unprompted. Add .low for the lower end of the "
-        "interval."
+        "people who were not trained on), verbatim or unprompted. Add .low for the lower end of "
+        "the interval."
     ),
     keeps=True,
     tables=("records.parquet",),

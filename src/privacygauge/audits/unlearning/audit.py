@@ -328,8 +328,7 @@ def records_of_predictions(
     first = read["before"]
     for name, other in read.items():
         for what in ("ids", "labels", "member"):
-            own, theirs = getattr(first, what), getattr(other, what)
-            if len(own) != len(theirs) or not np.array_equal(own, theirs):
+            if not np.array_equal(getattr(first, what), getattr(other, what)):
                 raise InputError(
                     f"before and {name} must hold the same records in the same order, but their "
                     f"{what} differ"
@@ -360,7 +359,7 @@ def records_of_texts(
     running: Running,
     started: Callable[[], None] | None = None,
 ) -> ForgottenRecords:
-    """Return the texts with what language models say of them.
+    """Return the texts with their log-probabilities under language models.
 
     Parameters
     ----------
@@ -417,6 +416,14 @@ def records_of_texts(
     blind = blind_control(scores, seeds.stream(running.seed, "unlearning", "blind control"))
     if not isinstance(blind, Skipped) and blind.fires(roc.auc(blind.transcript, running.level)):
         apart = (*apart, "words")
+    # Notes on members and non-members speak of forgotten and fresh texts here.
+    notes = scores.notes
+    for old, new in (
+        ("Members and non-members", "Forgotten and fresh texts"),
+        ("non-member", "fresh text"),
+        ("member", "forgotten text"),
+    ):
+        notes = tuple(sentence.replace(old, new) for sentence in notes)
     reference = scores.energy_reference
     return ForgottenRecords(
         sample=np.array(scores.sample, np.object_),
@@ -427,24 +434,13 @@ def records_of_texts(
         retrained=None if reference is None else -reference,
         apart=apart,
         controlled=reference is not None or not isinstance(blind, Skipped),
-        notes=tuple(map(_of_kinds, scores.notes)),
+        notes=notes,
         about={
             name: f"{Path(model.source.path).name} sha256:{model.source.weights}"
             for name, model in models.items()
         },
         thing="text",
     )
-
-
-def _of_kinds(sentence: str) -> str:
-    """Return a note on members and non-members that speaks of forgotten and fresh texts."""
-    for old, new in (
-        ("Members and non-members", "Forgotten and fresh texts"),
-        ("non-member", "fresh text"),
-        ("member", "forgotten text"),
-    ):
-        sentence = sentence.replace(old, new)
-    return sentence
 
 
 def grade(a: UnlearningAudit) -> Grade:
@@ -511,7 +507,7 @@ def verdict(a: UnlearningAudit) -> Verdict:
         ),
     }[state]
     if by_few:
-        share = _exposed(a)
+        share = _exposed_share(a)
         # Half of the people or more would show in the average: no picture needs a zone for them.
         gauge = grades.gauge(
             f"Forgotten {a.thing}s that stand out",
@@ -524,7 +520,7 @@ def verdict(a: UnlearningAudit) -> Verdict:
         auc = _told_apart(f.after)
         ticks = ("0.5", f"{CUTS[0]:g}", f"{CUTS[1]:g}")
         gauge = grades.gauge(
-            f"AUC, forgotten {a.thing}s {_likelier(f.after)}",
+            f"AUC, forgotten {a.thing}s {'likelier' if f.after.value >= 0.5 else 'less likely'}",
             auc,
             (0.3, 0.5, *CUTS, 1.0),
             ticks,
@@ -576,15 +572,11 @@ def _told_apart(found: Estimate) -> Estimate:
     return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low)
 
 
-def _likelier(found: Estimate) -> str:
-    return "likelier" if found.value >= 0.5 else "less likely"
-
-
-def _exposed(a: UnlearningAudit) -> Estimate:
+def _exposed_share(a: UnlearningAudit) -> Estimate:
     """Return the share of the forgotten people that stand out, at least."""
     n = len(np.unique(a.records.unit[a.records.forgotten]))
     share = a.found.exposed / n
-    return Estimate(share, share, 1.0, a.level, n, "exact")
+    return Estimate(value=share, low=share, high=1.0, level=a.level, n=n, method="exact")
 
 
 def _interval(found: Estimate) -> str:
@@ -594,7 +586,7 @@ def _interval(found: Estimate) -> str:
 def _measures(a: UnlearningAudit) -> Iterator[Measure]:
     f = a.found
     auc = _told_apart(f.after)
-    few = _exposed(a)
+    few = _exposed_share(a)
     yield Measure(
         "forgotten-auc",
         "Forgotten told from fresh",
