@@ -3,8 +3,9 @@
 The model has 124 million random weights; the notes are made of MTSamples' sentences, up to 400
 words each. The loop is what one writes with transformers: 4 notes a batch in the order in which
 they come, logits at all positions, their logarithms, the notes' own tokens. Ours says more about
-each token: the mean and the deviation over the vocabulary, for min-k++. Both sides read a part of
-the notes and are scaled, run on one thread and start with a loaded model.
+each token: the mean and the deviation over the vocabulary, for min-k++. The bare passes are what no
+audit can do without: the same batches as ours, logits at all positions, and nothing made of them.
+All sides read a part of the notes and are scaled, run on one thread and start with a loaded model.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import transformers
 from _duel import Duel, Side, table_alone
 
 from privacygauge.datasets.public import mtsamples
-from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.forward_pass import batch_of, causal_scored, pass_groups
+from privacygauge.language.likelihoods import read_texts, token_log_probabilities
 from privacygauge.language.model import load_causal
+from privacygauge.language.store import distinct_texts, token_budget
 from privacygauge.language.training import Shape
 
 N, PART, BATCH, WORDS = 1000, 4, 4, 400
@@ -48,6 +51,8 @@ def work(model: str, by: str) -> Callable[[], list[float]]:
     """Return a call that gives the mean log-likelihood of a token of each note."""
     torch.set_num_threads(1)
     loaded, notes = load_causal(model), json.loads((Path(model) / "notes.json").read_text())
+    if by == "bare":
+        return lambda: passed(loaded, notes)
     if by == "ours":
         return lambda: (-token_log_probabilities(loaded, notes).mean()).tolist()
     return lambda: looped(loaded, notes)
@@ -71,23 +76,40 @@ def looped(model, notes: list[str]) -> list[float]:
     return found
 
 
+def passed(model, notes: list[str]) -> list[float]:
+    """Run the forward passes that ours run, and make nothing of their logits."""
+    (tokens,), _ = read_texts([model], notes, "token")
+    tokens = tokens.rows(distinct_texts(tokens)[0])
+    scored = causal_scored(tokens, 1)
+    for group in pass_groups(tokens, scored, range(len(tokens)), token_budget(model)):
+        batch = batch_of(tokens, scored, group, pad_id=0, mask_id=None)
+        ids = torch.as_tensor(batch.ids)
+        inside = torch.arange(ids.shape[1])[None] < torch.as_tensor(batch.lengths)[:, None]
+        with torch.inference_mode():
+            model.module(input_ids=ids, attention_mask=inside.long(), use_cache=False)
+    return []
+
+
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:
     """Return the line of the common table."""
     model, part = folder / "gpt2-small", 2 if quick else PART
-    both = [
-        Side(name, __file__, "work", {"model": str(model), "by": by}, share=part / N)
-        for name, by in (("log-likelihoods", "ours"), (f"loop, batches of {BATCH}", "loop"))
-    ]
-    yield Duel(
-        "causal log-likelihoods, 124M weights",
-        N,
-        f"notes of up to {WORDS} words",
-        *both,
+    line = partial(
+        Duel,
+        size=N,
+        unit=f"notes of up to {WORDS} words",
         turns=1 if quick else 2,
-        tolerance=1e-4,
         note="both sides scaled",
         prepare=partial(save, model, part),
     )
+
+    def side(name: str, by: str) -> Side:
+        return Side(name, __file__, "work", {"model": str(model), "by": by}, share=part / N)
+
+    ours = side("log-likelihoods", "ours")
+    loop = side(f"loop, batches of {BATCH}", "loop")
+    bare = side("bare forward passes", "bare")
+    yield line("causal log-likelihoods, 124M weights", ours=ours, theirs=loop, tolerance=1e-4)
+    yield line("causal log-likelihoods beside bare passes, 124M weights", ours=ours, theirs=bare)
 
 
 if __name__ == "__main__":

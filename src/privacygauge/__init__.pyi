@@ -47,6 +47,8 @@ from .audits.privacy_claim.audit import audit_privacy_claim as audit_privacy_cla
 from .audits.privacy_claim.mechanism import audit_mechanism as audit_mechanism
 from .audits.released_table.audit import ReleasedAudit as ReleasedAudit
 from .audits.released_table.audit import audit_released as audit_released
+from .audits.unlearning.audit import UnlearningAudit as UnlearningAudit
+from .audits.unlearning.audit import audit_unlearning as audit_unlearning
 from .audits.vulnerable.audit import VulnerableOptions as VulnerableOptions
 from .audits.vulnerable.audit import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.audit import vulnerable_records as vulnerable_records
@@ -68,7 +70,6 @@ from .errors import InputError as InputError
 from .errors import OutputError as OutputError
 from .errors import PrivacyGaugeError as PrivacyGaugeError
 from .language.answers import audit_answers as audit_answers
-from .language.unlearning import audit_unlearning as audit_unlearning
 from .register.audit import RiskRegister as RiskRegister
 from .register.audit import model_card as model_card
 from .register.audit import risk_register as risk_register

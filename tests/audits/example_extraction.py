@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from privacygauge.audits.extraction.audit import ExtractionAudit, audit_of
 from privacygauge.audits.work import Running
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
-from privacygauge.language.extraction import SuffixLikelihoods, Writing
+from privacygauge.language.extraction import Nearness, SuffixLikelihoods, Writing
 
 PREFIX = "The patient was seen by us and asked about "
 SUFFIX = "pain on 3 May 2021, when Anna Berg called 030 123 4567."
@@ -34,9 +35,13 @@ def example(
     level: float = 0.95,
     show_texts: bool = False,
     masked: bool = False,
+    every: bool = False,
     **asked: Any,
 ) -> ExtractionAudit:
-    """Return an audit of `n` people with `rows` texts each; a share `leak` of members leaks."""
+    """Return an audit of `n` people with `rows` texts each; a share `leak` of members leaks.
+
+    With `every`, what leaks is also written without a prompt and stood in the training ten times.
+    """
     rng = np.random.default_rng(seed)
     inside = rng.random(n) < 0.5 if member is None else member
     unit = np.repeat(np.arange(n), rows)
@@ -56,6 +61,17 @@ def example(
         np.ones(len(unit), np.bool_),
         identifier=spans if masked else None,
     )
+    near = {}
+    if every:
+        judged = replace(judged, copies=np.where(known, 10, 1))
+        size = np.full(len(unit), 15)
+        wrote = (
+            Nearness(np.where(known & own, 0, 12), np.where(known & own, 15, 2), size)
+            for own in (True, False)
+        )
+        near = dict(zip(("target_near", "reference_near"), wrote, strict=True))
+        near["unprompted"] = known
+        asked = {"edits": 2, "unprompted": 500, **asked}
     found = Extracted(
         judged,
         Writing(),
@@ -65,6 +81,7 @@ def example(
         spans,
         models[0],
         models[1] if reference else None,
+        **near,
     )
     running = Running("audit_extraction", seed, level)
     return audit_of(found, running, {}, show_texts=show_texts)

@@ -47,7 +47,8 @@ def pair(tmp_path_factory):
 @pytest.mark.torch
 @pytest.mark.slow
 def test_what_was_repeated_is_found_and_ranked(pair):
-    audit = pg.audit_extraction(*pair, MEMBERS, OTHERS, asked=Tries(100, 0.5, edits=2))
+    asked = Tries(100, 0.5, edits=2, unprompted=60)
+    audit = pg.audit_extraction(*pair, MEMBERS, OTHERS, asked=asked)
     found = audit.found
     needed = found.target.tries(0.5)[found.judged.member]
     order = [np.median(needed[times == TIMES]) for times in (40, 6, 1)]
@@ -61,6 +62,22 @@ def test_what_was_repeated_is_found_and_ranked(pair):
     assert (hits[NEAR] >= hits[VERBATIM]).all()
     assert audit.report().verdict.grade == EXTRACTED
     assert not found.hits[SAMPLED][~found.judged.member].any()
+    similarity = found.target_near.similarity
+    others = similarity[~found.judged.member]
+    assert similarity[found.judged.member][TIMES == 40].mean() > 0.8 > others.mean() + 0.3
+    assert not found.unprompted[~found.judged.member].any()
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_the_rate_grows_with_the_equal_texts_of_the_file(pair):
+    """The file lists each text as often as the training had it."""
+    repeated = [text for text, n in zip(MEMBERS, TIMES, strict=True) for _ in range(n)]
+    audit = pg.audit_extraction(*pair, repeated, OTHERS, asked=Tries(100))
+    rates = audit.found.by_copies(0.95)
+    assert [(x.least, x.sampled.n) for x in rates] == [(1, 8), (5, 8), (20, 8)]
+    assert rates[0].verbatim.value <= rates[1].verbatim.value <= rates[2].verbatim.value
+    assert rates[2].sampled.value > 0.8 > 0.3 > rates[0].sampled.value
 
 
 @pytest.mark.torch
@@ -273,6 +290,42 @@ def test_identifiers_are_counted_in_what_was_extracted():
         assert contents[kind].spans == contents[kind].people == n
         assert contents[kind].share == pytest.approx(len(words) / len(SUFFIX))
     assert contents["e-mail"].spans == 0
+
+
+def test_shares_by_the_number_of_equal_texts_in_the_training():
+    audit = example(every=True, n=300)
+    often, once = (row for row in reversed(audit.found.by_copies(0.95)))
+    assert (once.least, once.most) == (1, 1)
+    assert (often.least, often.most) == (5, 19)
+    assert once.sampled.n + often.sampled.n == audit.found.judged.inside.sum()
+    assert often.sampled.value == 1.0
+    assert once.sampled.high < 0.3
+    assert "5 to 19" in render.page(audit.report())
+    assert audit.report().data["by_copies"][0]["most"] == 1
+    assert not example().found.by_copies(0.95)
+
+
+def test_what_is_written_without_a_prompt_is_a_finding_of_its_own():
+    """Whoever needs more tries than are allowed, but is written without a prompt, is extracted."""
+    audit = example(every=True, n=300)
+    assert audit.report().numbers["unprompted.low"] > 0.3
+    hard = replace(audit.found.target, log_probability=np.full(300, -100.0))
+    found = replace(audit, found=replace(audit.found, target=hard))
+    told = found.report().verdict
+    assert told.grade == EXTRACTED
+    assert "people without a prompt" in told.headline
+    assert example().report().numbers["unprompted"] is None
+    assert not example(leak=0.0, every=True).found.by_copies(0.95)
+
+
+def test_how_near_what_was_written_comes_is_told_of_both_sides():
+    audit = example(every=True, n=300)
+    frame = audit.to_frame()
+    assert set(frame["target_longest_stretch"]) == {2, 15}
+    assert frame["target_similarity"].min() == pytest.approx(0.2)
+    assert frame["reference_edits"].min() == 12
+    page = render.page(audit.report())
+    assert "Longest stretch in common" in page
 
 
 def test_texts_are_shown_on_request_only():

@@ -48,11 +48,12 @@ def asked(files, *more, target=0, reference=1):
 
 def test_the_command_writes_a_report(files, tmp_path, capsys):
     more = ("--out", str(tmp_path), "--tries", "10", "--suffix", "4", "--edits", "1")
+    more += ("--unprompted", "2")
     done = run_inside(asked(files, *more, "--fail-above", "extracted.low=0.5"), capsys)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["kind"] == "extraction"
-    assert found["asked"] == {"tries": 10, "chance": 0.5, "edits": 1}
+    assert found["asked"] == {"tries": 10, "chance": 0.5, "edits": 1, "unprompted": 2}
     assert found["how"]["suffix"] == 4
     assert (found["n_members"], found["n_others"]) == (4, 4)
     assert len(pd.read_parquet(tmp_path / "records.parquet")) == 16

@@ -32,6 +32,7 @@ ASKED = {
     "language extract": ("--target", "model", "--reference", "model", "--members", "in.jsonl",
                          "--nonmembers", "in.jsonl"),
     "language canaries measure": ("folder", "--target", "model"),
+    "unlearning": ("--before", "model", "--after", "model"),
     "holdout bound": ("--n", "100", "--classes", "2", "--queries", "5"),
     "holdout attack": ("--labels", "in.npy", "--queries", "5"),
     "holdout log": ("in.csv",),

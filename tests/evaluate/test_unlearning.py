@@ -69,6 +69,38 @@ def test_retraining_is_quiet_in_forty_games():
     assert "nothing found" in found
 
 
+@pytest.mark.parametrize(("shift", "expected"), [(4, "still known"), (-4, "known to be forgotten")])
+def test_a_few_records_that_were_not_forgotten_are_found_though_the_average_is_silent(
+    shift, expected
+):
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        hard = rng.normal(-2, 1, 1000)
+        noise = rng.normal(0, 0.3, (3, 1000))
+        forgotten = np.arange(1000) < 500
+        few = np.arange(1000) < 15
+        after = hard + noise[1] + shift * few
+        found.append(
+            measure_unlearning(
+                hard + forgotten + noise[0], after, forgotten, retrained=hard + noise[2], seed=seed
+            )
+        )
+    assert sum(x.after.low <= 0.5 <= x.after.high for x in found) >= 18
+    assert sum(x.state == expected for x in found) >= 18
+    assert sum(10 <= x.exposed <= 15 for x in found) >= 16
+
+
+def test_a_few_records_that_the_first_model_knew_are_enough_to_compare():
+    rng = np.random.default_rng(2)
+    noise = rng.normal(0, 0.3, (3, 1000))
+    forgotten = np.arange(1000) < 500
+    before = noise[0] + 5 * (np.arange(1000) < 12)
+    found = measure_unlearning(before, noise[1], forgotten, retrained=noise[2])
+    assert found.before.low <= 0.5
+    assert found.state == "nothing found"
+
+
 def test_records_that_differ_are_no_finding():
     rng = np.random.default_rng(1)
     easy = rng.normal(size=400) + 2.0 * (np.arange(400) < 200)
@@ -78,7 +110,7 @@ def test_records_that_differ_are_no_finding():
 
 
 def test_a_model_that_never_knew_the_records_and_too_few_of_them():
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(6)
     side = np.arange(400) < 200
     noise = rng.normal(size=(3, 400))
     found = measure_unlearning(noise[0], noise[1], side, retrained=noise[2])

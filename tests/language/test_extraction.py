@@ -14,11 +14,12 @@ from privacygauge.language.extraction import (
     Suffixes,
     Writing,
     edit_distance,
-    edits,
     greedy,
-    kept_edits,
+    kept_nearness,
     kept_written,
     long_enough,
+    longest_stretch,
+    nearness,
     suffix_likelihoods,
     suffixes_of,
     tries_needed,
@@ -140,7 +141,7 @@ def test_what_a_model_writes_greedily_is_verbatim(gpt):
         own.append(gpt.tokenizer._backend.decode([*before, *greedy(gpt, before[None], 6)[0]]))
     again, _ = suffixes_of([*own, *TEXTS], [gpt], how)
     found = suffix_likelihoods(gpt, again[0], how)
-    distance = edits(gpt, again[0])
+    distance = nearness(gpt, again[0]).edits
     # Some texts are cut into other tokens when they are read again.
     assert found.verbatim[:10].any()
     assert ((distance == 0) == found.verbatim).all()
@@ -171,6 +172,31 @@ def test_edits_are_counted_as_by_definition(a, b, seed):
         for one, other in zip(first.tolist(), second.tolist(), strict=True)
     ]
     assert edit_distance(first, second).tolist() == expected
+
+
+def naive_stretch(first, second):
+    return max(
+        (
+            size
+            for size in range(1, min(len(first), len(second)) + 1)
+            for i in range(len(first) - size + 1)
+            for j in range(len(second) - size + 1)
+            if first[i : i + size] == second[j : j + size]
+        ),
+        default=0,
+    )
+
+
+@given(st.integers(0, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_the_longest_stretch_is_that_of_the_definition(a, b, seed):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 3, (4, a))
+    second = rng.integers(0, 3, (4, b))
+    expected = [
+        naive_stretch(one, other)
+        for one, other in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+    assert longest_stretch(first, second).tolist() == expected
 
 
 @pytest.mark.torch
@@ -291,7 +317,7 @@ def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, 
     texts = [*TEXTS[::-1], TEXTS[3]]
     [suffixes], _ = suffixes_of(texts, [gpt], how)
     expected = suffix_likelihoods(gpt, suffixes, how)
-    near = edits(gpt, suffixes)
+    near = nearness(gpt, suffixes).edits
     told = []
     for run, n_more in ((tmp_path, True), (tmp_path, False), (None, True)):
         before = dict(asked)
@@ -300,7 +326,7 @@ def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, 
         )
         assert found.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
         assert found.verbatim.tolist() == expected.verbatim.tolist()
-        assert kept_edits(gpt, suffixes, AnswerStore(run)).tolist() == near.tolist()
+        assert kept_nearness(gpt, suffixes, AnswerStore(run)).edits.tolist() == near.tolist()
         assert all((asked[name] > before[name]) == n_more for name in ("written", "edits"))
         assert told[-1] == (len(TEXTS), len(TEXTS))
     # In another order they are the same texts.
@@ -336,7 +362,7 @@ def test_what_was_stopped_goes_on(gpt, tmp_path, asked, way):
 
     def call(place):
         if way == "edits":
-            return kept_edits(gpt, suffixes, AnswerStore(tmp_path / place))
+            return kept_nearness(gpt, suffixes, AnswerStore(tmp_path / place)).edits
         return kept_written(gpt, suffixes, how, AnswerStore(tmp_path / place)).log_probability
 
     whole = call("whole")

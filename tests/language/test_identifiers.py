@@ -34,6 +34,14 @@ PLANTED = [
     ("code", "A1234567"),
     ("code", "SW1A 2AA"),
     ("code", "NHS-4857773456"),
+    ("code", "ZZ 03 18 20 T"),
+    ("code", "CSDVTI67S49A440Q"),
+    ("code", "7032 BG"),
+    ("phone", "+1-548-855-9097x76582"),
+    ("phone", "855.317.1760x4522"),
+    ("name", "Jacob van der Berg"),
+    ("name", "Francisco da Mata"),
+    ("name", "Ben 's Gravensande"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from privacygauge.language.unlearning import audit_unlearning
+from privacygauge.audits.unlearning.audit import audit_unlearning
 from tests.language.tiny_models import byte_pairs, made_texts, module, taught
 
 torch = pytest.importorskip("torch")
@@ -58,5 +58,5 @@ def test_copies_across_the_sides_are_left_out(folders):
     folder = folders("gpt2", tokenizer=byte_pairs(framed=False))
     copied = [f"{text} as before" for text in GONE[:20]]
     found = audit_unlearning(folder, folder, GONE, [*copied, *FRESH])
-    assert found.before.n == len(GONE) - 20 + len(FRESH)
+    assert found.found.before.n == len(GONE) - 20 + len(FRESH)
     assert found.state == "cannot be told"

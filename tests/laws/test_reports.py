@@ -41,6 +41,7 @@ from tests.audits import example_extraction as extraction
 from tests.audits import example_generator as generator
 from tests.audits import example_generator_attribute as attribute_of
 from tests.audits import example_trained_defences as trained
+from tests.audits import example_unlearning as unlearning
 from tests.audits import example_worst_case as worst
 from tests.audits import test_released_report as released_report
 from tests.audits.example_dtp import example as dtp
@@ -205,8 +206,14 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "extraction of nothing": lambda: extraction.example(leak=0.0, n=12, tries=1).report(),
     "extraction, no more than from others": lambda: extraction.example(leak=0.0, n=400).report(),
     "extraction from a masked model": lambda: extraction.example(masked=True).report(),
+    "extraction in every way": lambda: extraction.example(every=True).report(),
     "extraction without a reference": lambda: extraction.example(reference=False).report(),
     "extraction, reversed": lambda: extraction.example(leak=0.9, swapped=True).report(),
+    "unlearning, still known": lambda: unlearning.example(left=1.0).report(),
+    "unlearning, avoided": lambda: unlearning.example(left=-1.0, retrained=False).report(),
+    "unlearning, few records": lambda: unlearning.example(few=12, thing="text").report(),
+    "unlearning, nothing left": lambda: unlearning.example().report(),
+    "unlearning, unlike kinds": lambda: unlearning.example(unlike=0.5).report(),
     "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),
     "vulnerable records, two of them": lambda: pg.vulnerable_records(
         hostile_table(2), k=1

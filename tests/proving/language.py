@@ -30,7 +30,13 @@ _FACTORS = (
     Factor("others", ("1", "0.3", "3"), "1", 0.3, about="non-members per member"),
     Factor("people", ("none", "one", "five", "mixed", "few"), "none", 0.5, about="texts a person"),
     Factor("person", ("0.25", "0", "1"), "0.25", 0.2, about="spread between people, nats"),
-    Factor("ratio", ("1", "0.2", "0.5", "0.8", "1.25", "2", "5"), "1", 0.25, about="of lengths"),
+    Factor(
+        "ratio",
+        ("1", "0.2", "0.5", "0.8", "1.25", "2", "5", "mixed"),
+        "1",
+        0.25,
+        about="of lengths; mixed: half of the members' texts at a fifth, half at five times",
+    ),
     Factor("spread", ("0.4", "0", "1"), "0.4", 0.2, about="of log lengths"),
     Factor("length", ("given", "absent"), "given", 0.3, about="column of lengths"),
     Factor("easier", ("0.1", "0", "0.5"), "0.1", 0.2, about="long texts, nats per log token"),
@@ -170,7 +176,7 @@ class Language(Grammar):
             or c["shuffled"] == "yes"
             or c["twins"] != "none"
             or c["unlike"] != "none"
-            or c["ratio"] in ("0.2", "5", "0.5", "2")
+            or c["ratio"] in ("0.2", "5", "0.5", "2", "mixed")
             or (c["length"] == "absent" and c["ratio"] != "1" and c["text"] == "none")
             or (c["ratio"] != "1" and c["spread"] == "0")
             or c["rounded"] == "1"
@@ -309,7 +315,12 @@ def _people(world: World, side: Ints, c: dict[str, str]) -> Ints:
 
 def _lengths(world: World, side: Ints, c: dict[str, str]) -> Ints:
     draw = world.rng("lengths").standard_normal(len(side))
-    log = np.log(30) + float(c["spread"]) * draw + np.log(float(c["ratio"])) * (side == 0)
+    ratio: Floats | float
+    if c["ratio"] == "mixed":
+        ratio = np.where(world.rng("ratios").random(len(side)) < 0.5, 0.2, 5.0)
+    else:
+        ratio = float(c["ratio"])
+    log = np.log(30) + float(c["spread"]) * draw + np.log(ratio) * (side == 0)
     return np.clip(np.round(np.exp(log)), 4, 600).astype(np.int64)
 
 

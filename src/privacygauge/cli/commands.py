@@ -28,6 +28,7 @@ from privacygauge.audits.language.command import COMMAND as LANGUAGE
 from privacygauge.audits.leaderboard.command import COMMAND as HOLDOUT_LOG
 from privacygauge.audits.privacy_claim.command import COMMAND as DP_AUDIT
 from privacygauge.audits.synthetic import COMMAND as SYNTHETIC
+from privacygauge.audits.unlearning.command import COMMAND as UNLEARNING
 from privacygauge.audits.vulnerable.command import COMMAND as VULNERABLE
 from privacygauge.audits.worst_case.command import COMMAND as WORST_CASE
 from privacygauge.cli import options
@@ -309,6 +310,7 @@ COMMANDS: tuple[Command[Any], ...] = (
     LANGUAGE,
     EXTRACT,
     MEASURE,
+    UNLEARNING,
     HOLDOUT_BOUND,
     HOLDOUT_ATTACK,
     HOLDOUT_LOG,

@@ -12,13 +12,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.core import checks, units
+from privacygauge.core import checks, seeds, units
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
-from privacygauge.evaluate.detectable import smallest_auc
+from privacygauge.evaluate.detectable import SHARE, smallest_auc
+from privacygauge.evaluate.tail import Tail, tail
 
 State = Literal["nothing found", "still known", "known to be forgotten", "cannot be told"]
 """Outcome of a test of unlearning."""
@@ -29,7 +30,7 @@ TOLERATED = 0.6
 
 @dataclass(frozen=True)
 class Unlearning:
-    """AUCs of forgotten against fresh records, by the scores of each model."""
+    """Separation of forgotten from fresh records, by the scores of each model."""
 
     before: Estimate
     """AUC by the model before it was made to forget; above 1/2 if it knew the records."""
@@ -41,21 +42,41 @@ class Unlearning:
     training."""
     detectable: float | None
     """Smallest AUC that four of five such tests would find; None if no AUC would be found."""
+    few_before: Tail | None = None
+    """Test of a few records that the model before knew; None if there are too few records."""
+    few_known: Tail | None = None
+    """The same for the model that was made to forget: records that it still knows."""
+    few_avoided: Tail | None = None
+    """Test of a few forgotten records that it finds less likely than all fresh ones."""
+
+    @property
+    def unlike(self) -> bool:
+        """Whether a model that saw neither tells forgotten from fresh records."""
+        return self.placebo is not None and not self.placebo.low <= 0.5 <= self.placebo.high
+
+    @property
+    def knew(self) -> bool:
+        """Whether the model before shows that it knew the records, or a few of them."""
+        return self.before.low > 0.5 or _n_exposed(self.few_before) > 0
 
     @property
     def state(self) -> State:
         """Outcome; an AUC above 1/2 is "still known", below it "known to be forgotten"."""
         # A placebo away from 1/2, or records that the model never knew, make the comparison void.
-        unlike = self.placebo is not None and not self.placebo.low <= 0.5 <= self.placebo.high
-        if unlike or self.before.low <= 0.5:
+        if self.unlike or not self.knew:
             return "cannot be told"
-        if self.after.low > 0.5:
+        if self.after.low > 0.5 or _n_exposed(self.few_known):
             return "still known"
-        if self.after.high < 0.5:
+        if self.after.high < 0.5 or _n_exposed(self.few_avoided):
             return "known to be forgotten"
         # A test that would miss an AUC of 0.6 cannot report that nothing was found.
         few = self.detectable is None or self.detectable > TOLERATED
         return "cannot be told" if few else "nothing found"
+
+    @property
+    def exposed(self) -> int:
+        """Lower bound on the number of forgotten units that stand out; 0 if none is shown to."""
+        return _n_exposed(self.few_known) or _n_exposed(self.few_avoided)
 
     @property
     def remaining(self) -> float:
@@ -71,17 +92,27 @@ class Unlearning:
         """Sentence with the reason for the outcome."""
         after = f"AUC {self.after.value:.3f} ({self.after.low:.3f} to {self.after.high:.3f})"
         if self.state == "still known":
-            return f"Forgotten records are told from fresh ones: {after}."
+            if self.after.low > 0.5:
+                return f"Forgotten records are told from fresh ones: {after}."
+            return (
+                f"At least {_n_exposed(self.few_known):,} forgotten records are still known: more "
+                "of them stand out than chance explains."
+            )
         if self.state == "known to be forgotten":
-            return f"Forgotten records stand out, since the model avoids them: {after}."
+            if self.after.high < 0.5:
+                return f"Forgotten records stand out, since the model avoids them: {after}."
+            return (
+                f"At least {_n_exposed(self.few_avoided):,} forgotten records stand out, since the "
+                "model avoids them."
+            )
         if self.state == "nothing found":
             return f"Nothing tells forgotten records from fresh ones: {after}."
-        if self.placebo is not None and not self.placebo.low <= 0.5 <= self.placebo.high:
+        if self.unlike:
             return (
                 "A model that saw neither tells forgotten records from fresh ones: they differ in "
                 "more than training. Draw both from the same records."
             )
-        if self.before.low <= 0.5:
+        if not self.knew:
             return (
                 "The model before does not show that it knew the records, so forgetting them "
                 "cannot be shown: give the records that it was trained on, or more of them."
@@ -99,6 +130,10 @@ class Unlearning:
         return "\n".join([f"{self.state}: {self.reason}", *lines])
 
 
+def _n_exposed(found: Tail | None) -> int:
+    return 0 if found is None else found.exposed
+
+
 def measure_unlearning(
     before: ArrayLike,
     after: ArrayLike,
@@ -106,6 +141,7 @@ def measure_unlearning(
     *,
     retrained: ArrayLike | None = None,
     unit: ArrayLike | None = None,
+    seed: int = 0,
     level: float = 0.95,
 ) -> Unlearning:
     """Measure how well a model separates forgotten from fresh records, before and after forgetting.
@@ -124,8 +160,13 @@ def measure_unlearning(
         more, and it serves as the placebo.
     unit : array_like, shape (n,), optional
         Person behind each record; intervals count people.
+    seed : int
+        Seed of the permutations in the tests of a few records.
     level : float
-        Level of each interval, in (0, 1).
+        Level of the intervals of the first model and of the placebo, in (0, 1). Three tests decide
+        on the second model, and all of them together err with at most ``1 - level``: half of it is
+        the AUC's, whose interval is that much wider, and a quarter each of a few records that are
+        still known, and of a few that are avoided.
 
     Raises
     ------
@@ -137,7 +178,8 @@ def measure_unlearning(
     The AUC of `after` minus `retrained`, tested on both sides of 1/2: gradient ascent overshoots,
     and a record that a model avoids gives itself away too. MUSE (Shi et al. 2025) calls the
     deviation privacy leakage; U-LiRA (Hayes et al. 2024) compares with many retrained models, this
-    test with one. It does not bound what stronger attacks find.
+    test with one. An average hides a few records that were not forgotten: they are looked for at
+    both ends of the ranking, by `tail`. It does not bound what stronger attacks find.
 
     Examples
     --------
@@ -164,14 +206,25 @@ def measure_unlearning(
     # Relative to the retrained model, which knows how likely a record is without training on it.
     other = values.get("retrained", np.zeros(len(secret)))
 
-    def area(score: Floats) -> Estimate:
-        return roc.auc(Transcript(score, secret, owner, owner), level)
+    def played(score: Floats) -> Transcript:
+        return Transcript(score, secret, unit=owner)
 
+    def few(score: Floats, role: str) -> Tail | None:
+        rng = seeds.stream(seed, "unlearning", role)
+        return tail([(role, played(score))], rng, 1 - SHARE * (1 - level))
+
+    first = values["before"] - other
+    second = values["after"] - other
+    # The AUC's two sides and the two tests of a few records share the error.
+    each = 1 - (1 - 2 * SHARE) * (1 - level)
     n_in = units.worth(owner[secret])
     n_out = units.worth(owner[~secret])
     return Unlearning(
-        before=area(values["before"] - other),
-        after=area(values["after"] - other),
-        placebo=area(other) if "retrained" in values else None,
-        detectable=smallest_auc(n_in, n_out, level),
+        before=roc.auc(played(first), level),
+        after=roc.auc(played(second), each),
+        placebo=roc.auc(played(other), level) if "retrained" in values else None,
+        detectable=smallest_auc(n_in, n_out, each),
+        few_before=few(first, "before"),
+        few_known=few(second, "known"),
+        few_avoided=few(-second, "avoided"),
     )

@@ -19,9 +19,10 @@ from privacygauge.language.controls import unlearnt
 from privacygauge.language.energies import Unit
 from privacygauge.language.extraction import (
     LEAST,
+    Nearness,
     SuffixLikelihoods,
     Writing,
-    kept_edits,
+    kept_nearness,
     kept_written,
     long_enough,
     suffixes_of,
@@ -33,7 +34,8 @@ from privacygauge.language.patients import even_sizes, whole_patients, with_deal
 from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
-from privacygauge.language.texts import ScoredText, Texts, strings_of
+from privacygauge.language.texts import ScoredText, Texts, plain_texts, strings_of
+from privacygauge.language.unprompted import written_unprompted
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
@@ -42,6 +44,11 @@ VERBATIM = "verbatim"
 """Way of extraction: by greedy decoding, token by token."""
 NEAR = "near verbatim"
 """Way of extraction: by greedy decoding, up to a few token edits."""
+UNPROMPTED = "unprompted"
+"""Way of extraction: a stretch of the text stands in what a model writes without a prompt."""
+
+COPIES = ((1, 1), (2, 4), (5, 19), (20, None))
+"""Ranges of the number of equal texts in the training, both ends included."""
 
 _GRID = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 """Numbers of tries reported besides the requested one."""
@@ -73,6 +80,8 @@ class JudgedTexts:
     """(n,) Texts with their trained parts; None if all of each text was trained."""
     own: re.Pattern[str] | None = None
     """Pattern of further identifiers, named by the user."""
+    copies: Ints | None = None
+    """(n,) Number of equal texts on the same side, itself included; None for identifiers."""
 
     @cached_property
     def inside(self) -> Bools:
@@ -98,9 +107,12 @@ class Tries:
     edits: int = 0
     """Most token edits at which greedy decoding counts as near verbatim; 0 to skip this
     measurement."""
+    unprompted: int = 0
+    """Number of texts that each causal model writes without a prompt; 0 to skip this
+    measurement."""
 
     def __post_init__(self) -> None:
-        for name, least in (("tries", 1), ("edits", 0)):
+        for name, least in (("tries", 1), ("edits", 0), ("unprompted", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or value != int(value) or value < least:
                 raise InputError(f"{name} must be a whole number of at least {least}, got {value}")
@@ -127,10 +139,13 @@ class Extracted:
     """Likelihoods under the audited model."""
     reference: SuffixLikelihoods | None = None
     """Likelihoods under a model that was not trained on the texts; None without one."""
-    target_edits: Ints | None = None
-    """(n,) Token edits between suffix and greedy decoding of the target; None if not requested."""
-    reference_edits: Ints | None = None
-    """(n,) Token edits between suffix and greedy decoding of the reference."""
+    target_near: Nearness | None = None
+    """How near greedy decoding of the target comes to each suffix; None if not requested."""
+    reference_near: Nearness | None = None
+    """The same of the reference."""
+    unprompted: Bools | None = None
+    """(n,) True for texts of which the target wrote a stretch without a prompt, and the reference
+    did not; None if not requested."""
 
     def by(self, model: SuffixLikelihoods | None, tries: float) -> Bools:
         """Return a mask (n,) of texts that a model gives within some tries; False without one."""
@@ -152,11 +167,13 @@ class Extracted:
         found = {SAMPLED: self.within(self.asked.tries), VERBATIM: model.verbatim.copy()}
         if other is not None:
             found[VERBATIM] &= ~other.verbatim
-        if self.target_edits is not None:
+        if self.target_near is not None:
             # Near-verbatim text counts only if greedy decoding of the reference is farther away.
-            found[NEAR] = self.target_edits <= self.asked.edits
-            if self.reference_edits is not None:
-                found[NEAR] &= self.reference_edits > self.asked.edits
+            found[NEAR] = self.target_near.edits <= self.asked.edits
+            if self.reference_near is not None:
+                found[NEAR] &= self.reference_near.edits > self.asked.edits
+        if self.unprompted is not None:
+            found[UNPROMPTED] = self.unprompted
         return found
 
     def share(self, hit: Bools, level: float, *, members: bool = True) -> Estimate:
@@ -187,6 +204,28 @@ class Extracted:
         inside = self.judged.member
         other = self.reference
         return unlearnt(self.target.log_probability[inside], other.log_probability[inside], level)
+
+    def by_copies(self, level: float) -> list[CopiedShares]:
+        """Return the members' shares by the number of equal texts in the training.
+
+        Empty if no text occurs twice, or if identifiers are judged.
+        """
+        copies = self.judged.copies
+        member = self.judged.member
+        if copies is None or copies[member].max() < 2:
+            return []
+        found = []
+        for least, most in COPIES:
+            rows = member & (copies >= least) & (copies <= (most or np.inf))
+            people = self.judged.people(rows)
+            if people.any():
+                # Equal texts are one unit: each counts once.
+                shares = {
+                    way: proportion(self.judged.people(rows & self.hits[way])[people], None, level)
+                    for way in (SAMPLED, VERBATIM)
+                }
+                found.append(CopiedShares(least, most, shares[SAMPLED], shares[VERBATIM]))
+        return found
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -237,6 +276,20 @@ class Extracted:
             )
             for kind in KINDS
         )
+
+
+@dataclass(frozen=True)
+class CopiedShares:
+    """Shares of the people whose texts stood in the training equally often."""
+
+    least: int
+    """Fewest equal texts."""
+    most: int | None
+    """Most equal texts; None without a bound."""
+    sampled: Estimate
+    """Share of these people with a text that can be extracted."""
+    verbatim: Estimate
+    """Share of these people with a text that greedy decoding gives."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +354,9 @@ def judged_texts(
     even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
+    by_side = zip(found.member, plain_texts(found.text), strict=True)
+    keys = np.array([f"{member} {text}" for member, text in by_side], np.object_)
+    _, place, size = np.unique(keys, return_inverse=True, return_counts=True)
     return JudgedTexts(
         sample=found.sample,
         text=found.text,
@@ -312,6 +368,7 @@ def judged_texts(
         identifier=np.array([places[name] for name in found.sample]) if places else None,
         trained=None if masked else tuple(scored[name] for name in found.sample),
         own=own,
+        copies=None if masked else np.asarray(size[place], np.int64),
     )
 
 
@@ -346,6 +403,7 @@ def measure_extraction(
     how: Writing,
     asked: Tries,
     *,
+    seed: int = 0,
     run: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Extracted:
@@ -359,7 +417,10 @@ def measure_extraction(
     judged : JudgedTexts
         Texts, selected with models of this kind.
     asked : Tries
-        Criterion. With `edits`, causal models also decode greedily, which takes far longer.
+        Criterion. With `edits`, causal models also decode greedily, and with `unprompted` they
+        write texts of their own, which takes far longer.
+    seed : int
+        Seed of the texts that are written without a prompt.
     run : str or pathlib.Path, optional
         Folder that stores the models' answers, about these and other texts, so that an interrupted
         run resumes there. By default nothing is stored.
@@ -378,12 +439,21 @@ def measure_extraction(
     # Twice as many parts if texts are also written greedily.
     n = len(pairs) * (2 if asked.edits else 1)
     answers = [kept_written(*pair, how, kept.part(k, n)) for k, pair in enumerate(pairs)]
-    near: list[Ints | None] = [None] * len(pairs)
+    near: list[Nearness | None] = [None] * len(pairs)
     if asked.edits:
         near = [
-            kept_edits(*pair, kept.part(k, n))
+            kept_nearness(*pair, kept.part(k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
+    unprompted: Bools | None = None
+    if asked.unprompted:
+        read = judged.trained or judged.text
+        told = [
+            written_unprompted(model, read, how, asked.unprompted, seed=seed, kept=kept)
+            for model in causal
+        ]
+        # What the reference writes by itself is common text.
+        unprompted = told[0] & ~told[1] if len(told) > 1 else told[0]
     # An unknown token stands for many words: writing it is not writing the word.
     unknown = target.tokenizer.unknown_id
     n_never = sum(
@@ -412,6 +482,7 @@ def measure_extraction(
         spans=spans,
         target=answers[0],
         reference=answers[1] if len(models) > 1 else None,
-        target_edits=near[0],
-        reference_edits=near[1] if len(models) > 1 else None,
+        target_near=near[0],
+        reference_near=near[1] if len(models) > 1 else None,
+        unprompted=unprompted,
     )

@@ -254,31 +254,47 @@ def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
     return found
 
 
-def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
-    """Return the token edits between each suffix and the model's greedy continuation, (n,).
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """How near greedy decoding comes to the suffixes of n texts."""
+
+    edits: Ints
+    """(n,) Tokens to insert, delete or replace (Levenshtein 1966); 0 exactly where
+    `suffix_likelihoods` says verbatim, except for ties of logits."""
+    longest: Ints
+    """(n,) Tokens of the longest stretch in common."""
+    n_tokens: Ints
+    """(n,) Tokens of the suffix, and of what was written."""
+
+    @property
+    def similarity(self) -> Floats:
+        """(n,) Edit similarity, in [0, 1]: 1 less the edits per token of the suffix."""
+        found: Floats = 1 - self.edits / self.n_tokens
+        return found
+
+
+def nearness(model: CausalModel, suffixes: Suffixes) -> Nearness:
+    """Return how near the model's greedy continuation of each prefix comes to the suffix.
 
     Parameters
     ----------
     model : CausalModel
         Generates as many tokens as the suffix has: far slower than `suffix_likelihoods`.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Tokens to insert, delete or replace (Levenshtein 1966), at least 0; 0 exactly where
-        `suffix_likelihoods` says verbatim, except for ties of logits.
     """
     # Equal prefix and text lengths make a batch without padding.
     shapes = np.stack([suffixes.start, suffixes.tokens.lengths], axis=1)
-    found = np.empty(len(suffixes), np.int64)
+    edits = np.empty(len(suffixes), np.int64)
+    longest = np.empty(len(suffixes), np.int64)
     for shape in np.unique(shapes, axis=0):
         same = np.flatnonzero((shapes == shape).all(axis=1))
         for texts in np.array_split(same, -(-len(same) * int(shape[1]) // token_budget(model))):
             before, wanted = (
                 np.stack(part) for part in zip(*map(suffixes.of, texts.tolist()), strict=True)
             )
-            found[texts] = edit_distance(greedy(model, before, wanted.shape[1]), wanted)
-    return found
+            wrote = greedy(model, before, wanted.shape[1])
+            edits[texts] = edit_distance(wrote, wanted)
+            longest[texts] = longest_stretch(wrote, wanted)
+    return Nearness(edits, longest, suffixes.stop - suffixes.start)
 
 
 def greedy(model: CausalModel, ids: Ints, n: int) -> Ints:
@@ -320,6 +336,25 @@ def edit_distance(first: Ints, second: Ints) -> Ints:
             row[:, j + 1] = np.minimum(least[:, j], row[:, j] + 1)
         above = row
     return above[:, -1]
+
+
+def longest_stretch(first: Ints, second: Ints) -> Ints:
+    """Return the length (m,) of the longest stretch in common of the rows of two arrays.
+
+    Examples
+    --------
+    >>> longest_stretch(np.array([[1, 2, 3, 4]]), np.array([[9, 2, 3, 8]]))
+    array([2])
+    """
+    longest = np.zeros(len(first), np.int64)
+    # Length of the stretch that ends at token i of the first and each token of the second.
+    above = np.zeros((len(first), second.shape[1] + 1), np.int64)
+    for i in range(first.shape[1]):
+        row = np.zeros_like(above)
+        row[:, 1:] = np.where(first[:, i, None] == second, above[:, :-1] + 1, 0)
+        longest = np.maximum(longest, row.max(axis=1))
+        above = row
+    return longest
 
 
 def _tokens(
@@ -386,21 +421,21 @@ def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bool
         else:
             values = model.module.base_model(**inputs).last_hidden_state
             head = model.head
-        log = []
-        best = []
+        log = torch.empty(len(token), device=values.device)
+        best = torch.empty(len(token), dtype=torch.bool, device=values.device)
         # Logits of a few tokens at a time: all of them over the vocabulary may not fit in memory.
         for i in range(0, len(token), _ROWS_AT_ONCE):
             few = slice(i, i + _ROWS_AT_ONCE)
             logits = head(values[row[few], place[few]]).float() / how.temperature
             chosen = logits.gather(1, token[few, None])[:, 0]
-            best.append(logits.argmax(1) == token[few])
+            best[few] = logits.argmax(1) == token[few]
             if 0 < how.top_k < logits.shape[1]:
                 # Logits that tie with the last one are kept.
                 last = logits.topk(how.top_k).values[:, -1:]
                 logits = logits.masked_fill(logits < last, -np.inf)
                 chosen = chosen.masked_fill(chosen < last[:, 0], -np.inf)
-            log.append(chosen - logits.logsumexp(1))
-    return torch.cat(log).cpu().numpy().astype(np.float64), torch.cat(best).cpu().numpy()
+            log[few] = chosen - logits.logsumexp(1)
+    return log.cpu().numpy().astype(np.float64), best.cpu().numpy()
 
 
 # Suffix likelihoods of texts, stored on disk: a killed extraction resumes where it stopped.
@@ -425,8 +460,8 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Editing:
-    """Task of a run: token edits between a model's continuations and the suffixes."""
+class Comparing:
+    """Task of a run: nearness of a model's continuations to the suffixes."""
 
     model: CausalModel
     """Model to run."""
@@ -434,9 +469,10 @@ class Editing:
     """Texts without repeats, sorted by length."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return the `edits` of the task's texts."""
+        """Return the `nearness` of the task's texts."""
         some = self.suffixes.rows(np.arange(task.start, task.stop))
-        return {"edits": edits(self.model, some)}
+        found = nearness(self.model, some)
+        return {"edits": found.edits, "longest": found.longest}
 
 
 def kept_written(
@@ -456,11 +492,13 @@ def kept_written(
     return SuffixLikelihoods(found["log_probability"][which], found["verbatim"][which])
 
 
-def kept_edits(model: CausalModel, suffixes: Suffixes, kept: AnswerStore) -> Ints:
-    """Return `edits` of all texts, (n,); compute only those not stored."""
+def kept_nearness(model: CausalModel, suffixes: Suffixes, kept: AnswerStore) -> Nearness:
+    """Return the `nearness` of all texts; compute only those not stored."""
     once, which = _once(suffixes)
-    found = _compute_arrays(Editing(model, once), {"edits": "int64"}, {}, kept)
-    return np.asarray(found["edits"][which], np.int64)
+    arrays = {"edits": "int64", "longest": "int64"}
+    found = _compute_arrays(Comparing(model, once), arrays, {}, kept)
+    edits, longest = (np.asarray(found[name][which], np.int64) for name in arrays)
+    return Nearness(edits, longest, suffixes.stop - suffixes.start)
 
 
 def _once(suffixes: Suffixes) -> tuple[Suffixes, Ints]:
@@ -469,7 +507,7 @@ def _once(suffixes: Suffixes) -> tuple[Suffixes, Ints]:
 
 
 def _compute_arrays(
-    work: Reading | Editing,
+    work: Reading | Comparing,
     arrays: Mapping[str, str],
     settings: Mapping[str, float],
     kept: AnswerStore,

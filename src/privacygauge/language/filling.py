@@ -42,9 +42,14 @@ _FORMS = {
     # Next to letters written without blanks, as in Chinese, a number still begins.
     "phone": r"(?<![0-9A-Za-z])\+?(?:\(\d{2,5}\)[ -]?\d{2,8}(?:[ -]\d{2,8}){0,3}|"
     r"\d{2,8}(?:[ -]\d{2,8}){1,4})(?![0-9A-Za-z])|"
-    r"(?<![0-9A-Za-z])\+\d{7,15}(?![0-9A-Za-z])",
-    # Numbers of records and insurances with letters, and British postcodes.
-    "code": r"(?<![\w.])(?:[A-Z]{1,2}\d[A-Z0-9]? ?\d[A-Z]{2}|[A-Z]{1,3}-?\d{5,12}[A-Z]?)(?!\w)",
+    r"(?<![0-9A-Za-z])\+\d{7,15}(?![0-9A-Za-z])|"
+    # An American number with its extension.
+    r"(?<![0-9A-Za-z])(?:\+?\d{1,3}[ .-])?\(?\d{3}\)?[ .-]?\d{3}[ .-]?\d{4} ?x\d{1,6}"
+    r"(?![0-9A-Za-z])",
+    # Numbers of records and insurances with letters, British and Dutch postcodes, and what British
+    # and Italian insurances and taxes call a person.
+    "code": r"(?<![\w.])(?:[A-Z]{1,2}\d[A-Z0-9]? ?\d[A-Z]{2}|[A-Z]{1,3}-?\d{5,12}[A-Z]?|"
+    r"\d{4} ?[A-Z]{2}|[A-Z]{2}(?: ?\d{2}){3} ?[A-DT]|[A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z])(?!\w)",
     "number": r"(?<![0-9A-Za-z.])\d+(?:[.,]\d+)*(?![0-9A-Za-z])",
 }
 _PATTERNS = {kind: re.compile(form) for kind, form in _FORMS.items()}
@@ -65,6 +70,11 @@ _STARTERS = frozenset([
 """Words that begin a sentence but not a name."""
 _BEGINS = re.compile(r"(?:^|[.!?:]\s+|\n\s*)[\"'(]*$")
 """End of the text before the first word of a sentence."""
+_WITHIN_NAME = re.compile(
+    r"-|(?: (?:van|von|vom|zu|zum|der|den|de|del|della|di|da|das|do|dos|du|la|le|ten|ter|bin|al|"
+    r"auch|'[st]))* "
+)
+"""Text between two parts of a name: a hyphen, or a blank with particles before it."""
 _TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof")
 """Titles, which precede a name and are not part of it."""
 
@@ -173,7 +183,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
         begins = begins and not (_NEXT_NAME.match(text, match.end()) and word not in _STARTERS)
         if not capital or word in _TITLES or begins:
             continue
-        if span is not None and text[span[1] : match.start()] in (" ", "-"):
+        if span is not None and _WITHIN_NAME.fullmatch(text, span[1], match.start()):
             span = span[0], match.end()
             continue
         if span is not None:

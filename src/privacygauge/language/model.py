@@ -118,13 +118,14 @@ class MaskedModel:
             else:
                 hidden = self.module.base_model(**inputs).last_hidden_state[row, position]
             head = self.head or Head(())
-            parts = []
-            # A few rows at a time: logits over the vocabulary take the most memory.
-            for some, which in zip(_pieces(hidden), _pieces(token), strict=True):
+            found = torch.empty(len(token), device=hidden.device)
+            # A few rows at a time, into one array: logits over the vocabulary take the most memory.
+            pieces = zip(_pieces(found), _pieces(hidden), _pieces(token), strict=True)
+            for own, some, which in pieces:
                 logits = head(some).float()
                 chosen = logits.gather(1, which[:, None])[:, 0]
-                parts.append(chosen - logits.logsumexp(1))
-            return {"log_probability": torch.cat(parts).cpu().numpy()}
+                own.copy_(chosen - logits.logsumexp(1))
+            return {"log_probability": found.cpu().numpy()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,15 +195,17 @@ class CausalModel:
                 values = self.module.base_model(**inputs, use_cache=False).last_hidden_state
             head = self.head or Head(())
             # Logits of a few tokens at a time, so that memory does not grow with tokens times
-            # vocabulary.
-            parts: list[Any] = []
-            for rows, places, which in zip(*map(_pieces, (row, position, token)), strict=True):
+            # vocabulary. Their numbers go into one array: small ones kept between large ones that
+            # are freed would leave gaps, which grow with the tokens.
+            found = torch.empty(len(token), len(self.answers), device=values.device)
+            pieces = map(_pieces, (found, row, position, token))
+            for own, rows, places, which in zip(*pieces, strict=True):
                 # Logits at position i predict token i + 1.
                 logits = head(values[rows, places - 1]).float()
-                few = (x.split(_ROWS_OF_MOMENTS) for x in (logits, which))
-                parts.extend(_moments(*one) for one in zip(*few, strict=True))
-            columns = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
-            return dict(zip(self.answers, columns, strict=True))
+                few = (x.split(_ROWS_OF_MOMENTS) for x in (own, logits, which))
+                for these, *one in zip(*few, strict=True):
+                    these.copy_(torch.stack(_moments(*one), 1))
+            return dict(zip(self.answers, found.T.cpu().numpy(), strict=True))
 
 
 Model = MaskedModel | CausalModel

@@ -293,7 +293,7 @@ def text_energies(
     parts = sides_of(*sides)
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
-    short = [_too_short(models, part, plan) for part in parts]
+    short = [too_short(models, part, plan) for part in parts]
     parts = [
         part.rows(np.delete(np.arange(len(part)), rows))
         for part, rows in zip(parts, short, strict=True)
@@ -380,8 +380,18 @@ def _set_prefix_apart(
     )
 
 
-def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
-    """Return the rows of texts with nothing to score; () if too few would be left."""
+def too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
+    """Return the rows of texts with nothing to score; () if too few would be left.
+
+    Parameters
+    ----------
+    models : sequence of models
+        Models that are asked about the same units; a server's tokens are not known.
+    part : Side
+        Texts of a side.
+    plan : MaskPlan
+        Rule, whose unit is scored.
+    """
     texts = part.records.scored
     known = [model for model in models if not isinstance(model, EndpointModel)]
     if not known:

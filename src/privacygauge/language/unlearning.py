@@ -1,93 +1,94 @@
-"""Unlearning of texts: whether a language model that was made to forget them still knows them."""
+"""Texts that a language model was made to forget: how likely each model finds them."""
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from privacygauge.evaluate.unlearning import Unlearning, measure_unlearning
-from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.errors import InputError
+from privacygauge.language.energies import MaskPlan
+from privacygauge.language.likelihoods import WORDS, token_log_probabilities
 from privacygauge.language.model import Model
-from privacygauge.language.text_energies import check_one_kind, load_either, with_chat
-from privacygauge.language.text_files import (
-    Columns,
-    TextRecordsLike,
-    different_parts,
-    sides_of,
-)
-from privacygauge.language.texts import components, connected_rows, plain_texts
+from privacygauge.language.scores import TextScores
+from privacygauge.language.store import AnswerStore
+from privacygauge.language.text_energies import check_one_kind, too_short
+from privacygauge.language.text_files import Side, scores_of
+from privacygauge.runs.execute import Progress
+
+BEFORE = "before"
+"""Name of the signal of the model before it was made to forget."""
 
 
-def audit_unlearning(
-    before: str | Path | Model,
-    after: str | Path | Model,
-    forgotten: TextRecordsLike,
-    fresh: TextRecordsLike,
+def energies_of_forgotten(
+    before: Model,
+    after: Model,
+    retrained: Model | None,
+    sides: Sequence[Side],
     *,
-    retrained: str | Path | Model | None = None,
-    columns: Columns | None = None,
-    device: str = "cpu",
-    level: float = 0.95,
-) -> Unlearning:
-    """Audit whether a language model still distinguishes texts that it was made to forget.
+    run: str | Path | None = None,
+    progress: Progress | None = None,
+) -> TextScores:
+    """Return the energies of forgotten and fresh texts under the models of an unlearning.
 
     Parameters
     ----------
-    before, after : path, MaskedModel or CausalModel
+    before, after : MaskedModel or CausalModel
         Models before and after forgetting.
-    forgotten, fresh : path, sequence of str, mapping of lists, or data frame
-        Texts that it was made to forget, and similar texts that it never saw; see `load_texts`.
-    retrained : path, MaskedModel or CausalModel, optional
-        Model that saw neither, ideally one trained like the first without the forgotten texts; its
-        own difference is the placebo.
-    columns : Columns, optional
-        Columns of files and frames, if they have other names.
-    device : str
-        As in `load_causal`.
-    level : float
-        Level of each interval, in (0, 1).
+    retrained : MaskedModel or CausalModel, optional
+        Model that saw neither kind of texts.
+    sides : sequence of Side
+        Forgotten texts as members, then fresh ones as non-members.
+    run : str or pathlib.Path, optional
+        Folder that keeps the models' answers; by default none are kept.
+    progress : callable, optional
+        Called with the texts done and their total, over all models.
 
     Returns
     -------
-    Unlearning
-        Texts of one person, and near copies, are one unit. Near copies across the sides are left
-        out, since forgetting one means forgetting the other.
+    TextScores
+        Energies under `after`, and as the reference those under `retrained`; the signal `BEFORE` is
+        the mean log-probability under `before`. Near copies across the sides are left out, since
+        forgetting one means forgetting the other; copies and texts of one person are one unit.
 
-    Notes
-    -----
-    See `measure_unlearning`, which accepts scores of any model, such as a classifier's
-    log-probabilities.
+    Raises
+    ------
+    InputError
+        If the models are of different kinds, or the retrained one is one of the others.
     """
-    load = functools.partial(load_either, device=device)
-    given = [before, after, *(() if retrained is None else (retrained,))]
-    sides = sides_of(forgotten, fresh, columns=with_chat(columns, before, None))
-    models = [load(x) if isinstance(x, str | Path) else x for x in given]
+    models = [before, after, *(() if retrained is None else (retrained,))]
     check_one_kind(models)
-    texts = [text for side in sides for text in side.records.scored]
-    forgets = np.repeat([True, False], [len(side) for side in sides])
-    copies = components(plain_texts(different_parts(sides)))
-    both = np.intersect1d(copies[forgets], copies[~forgets])
-    kept = ~np.isin(copies, both)
-    # Without names of people, each text counts as a person of its own.
-    people = [name for side in sides for name in side.records.group or side.sample]
-    owner = connected_rows(people, copies)
-    asked = [text for text, stays in zip(texts, kept, strict=True) if stays]
-    # If the tokenizers differ, only words that all of them share are scored.
-    pairs = (pair_log_probabilities(model, models[-1], asked).target for model in models[:-1])
+    for name, model in (("before", before), ("after", after)):
+        if retrained is not None and model.source.weights == retrained.source.weights:
+            raise InputError(
+                f"{name} and retrained are the same model: give another that was trained without "
+                "the forgotten texts, or none"
+            )
+    # If the tokenizers differ, words are compared, which all of them share.
     same = len({model.tokenizer.sha256 for model in models}) == 1
-    found = (
-        [token_log_probabilities(model, asked) for model in models]
-        if same
-        else [*pairs, pair_log_probabilities(models[-1], models[0], asked).target]
+    plan = MaskPlan(unit="token" if same else "word")
+    short = [too_short(models, side, plan) for side in sides]
+    parts = [
+        side.rows(np.delete(np.arange(len(side)), rows))
+        for side, rows in zip(sides, short, strict=True)
+    ]
+    texts = [text for part in parts for text in part.records.scored]
+    kept = AnswerStore(run, progress=progress)
+    answers = [
+        token_log_probabilities(model, texts, plan, **vars(kept.part(k, len(models))))
+        for k, model in enumerate(models)
+    ]
+    energies = [answer.mean() for answer in answers]
+    found = scores_of(
+        parts,
+        energies[1],
+        energy_reference=energies[2] if retrained is not None else None,
+        length=answers[1].lengths,
+        further={BEFORE: -energies[0]},
     )
-    scores = [-one.mean() for one in found]
-    return measure_unlearning(
-        scores[0],
-        scores[1],
-        forgets[kept],
-        retrained=scores[2] if retrained is not None else None,
-        unit=owner[kept],
-        level=level,
-    )
+    n_short = sum(map(len, short))
+    left_out = f"{n_short:,} texts were left out: too short to score anything in them."
+    notes = (*(() if same else (WORDS,)), *((left_out,) if n_short else ()))
+    return replace(found, notes=(*found.notes, *notes, *answers[1].long_texts()))

@@ -14,12 +14,14 @@ import numpy as np
 from privacygauge.audits.work import Running
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
 from privacygauge.evaluate.two_samples import BothSides
 from privacygauge.language.extracted import (
     NEAR,
     SAMPLED,
+    UNPROMPTED,
     VERBATIM,
     Extracted,
     Tries,
@@ -126,7 +128,12 @@ class ExtractionAudit(Reported):
             verdict=verdict(self),
             measures=tuple(_measures(self)),
             sections=(
-                Section("ways", f"Whose {w.thing}s can be extracted", (ways, tries), "Extraction"),
+                Section(
+                    "ways",
+                    f"Whose {w.thing}s can be extracted",
+                    (ways, tries, *_by_copies(self), *_nearness(self)),
+                    "Extraction",
+                ),
                 Section(
                     "content",
                     f"What the extracted {w.thing}s hold",
@@ -149,6 +156,7 @@ class ExtractionAudit(Reported):
                     for n in f.grid
                 ],
                 "ways": {name: values_of(_rates(self, hit)) for name, hit in f.hits.items()},
+                "by_copies": [values_of(one) for one in f.by_copies(self.level)],
             },
             frames={"records.parquet": lambda: _frame(self)},
             overview=(ways,),
@@ -250,16 +258,25 @@ def audit_extraction(
             )
     how = writing or Writing()
     tries = asked or Tries()
-    if tries.edits and isinstance(models[0], MaskedModel):
-        raise InputError(
-            f"edits must be 0 for a masked model, which does not write on, got {tries.edits}"
-        )
+    for name in ("edits", "unprompted"):
+        if getattr(tries, name) and isinstance(models[0], MaskedModel):
+            raise InputError(
+                f"{name} must be 0 for a masked model, which does not write on, got "
+                f"{getattr(tries, name)}"
+            )
     judged = judged_texts(sides, models, seeds.stream(seed, "extraction"), own)
     other = models[1] if len(models) > 1 else None
     if before is not None:
         before()
     found = measure_extraction(
-        models[0], other, judged=judged, how=how, asked=tries, run=run, progress=progress
+        models[0],
+        other,
+        judged=judged,
+        how=how,
+        asked=tries,
+        seed=seed,
+        run=run,
+        progress=progress,
     )
     about = {"sampling": how.describe(), "target": models[0].source.weights}
     return audit_of(found, running, about, show_texts=show_texts)
@@ -377,7 +394,10 @@ def verdict(a: ExtractionAudit) -> Verdict:
         return direction.verdict((f"More of others' {w.thing}s can be extracted. {told}",), UNTOLD)
     k = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum())
     n = found.n
-    grade = EXTRACTED if beyond.low > 0 else FEW if k else NOTHING
+    alone_written = None if f.unprompted is None else _rates(a, f.unprompted)
+    # Two looks, each of which errs on one side of its interval: half of the error for both.
+    by_itself = alone_written is not None and alone_written.difference.low > 0
+    grade = EXTRACTED if beyond.low > 0 or by_itself else FEW if k else NOTHING
     seen = f.seen_by_reference(level)
     # A reference that writes members' texts cannot tell memory from common text.
     if grade != EXTRACTED and seen is not None:
@@ -392,6 +412,17 @@ def verdict(a: ExtractionAudit) -> Verdict:
         else f"No {w.thing} of {count(n)} people can be extracted with {n_tries} (at most "
         f"{shown.high}% of people have one)"
     )
+    if alone_written is not None:
+        told += (
+            f" Without a prompt it wrote {w.thing}s of {percent_estimate(alone_written.members)} "
+            f"of the members and of {percent_estimate(alone_written.others)} of the others."
+        )
+        if by_itself and beyond.low <= 0:
+            n_alone = int(f.judged.people(f.hits[UNPROMPTED])[f.judged.inside].sum())
+            headline = (
+                f"The model writes {w.thing}s of {count(n_alone)} of {count(n)} people without a "
+                "prompt"
+            )
     advice = {
         NOTHING: (
             f"Audit with more tries{' and longer prefixes' if w is _WRITING else ''}, and play "
@@ -471,10 +502,16 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
     verbatim = f.share(f.hits[VERBATIM], a.level)
     memory = "likeliest tokens, no sampling"
     gives = "What the model gives away because it was trained on the texts."
+    written = (
+        Skipped("unprompted", "needs --unprompted N")
+        if f.unprompted is None
+        else f.share(f.unprompted, a.level)
+    )
     for name, label, found, beside_it, meaning in (
         ("extracted-beyond", f"an extracted {w.short}, beyond others", beyond, within, gives),
         ("extracted", f"an extracted {w.short}", extracted, chance, alone),
         ("verbatim", f"{w.one} given verbatim", verbatim, memory, alone),
+        ("unprompted", f"{w.one} written without a prompt", written, "no prefix", alone),
     ):
         label = f"People with {label}"
         shown = percent_estimate(found)
@@ -486,6 +523,7 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
             note=beside_it,
             text=meaning,
             guessing="no leak: 0%",
+            card=not isinstance(found, Skipped),
         )
 
 
@@ -501,6 +539,7 @@ def _ways(a: ExtractionAudit) -> Table:
         SAMPLED: f"Target alone, {_tries(n)}",
         VERBATIM: "Target alone, verbatim",
         NEAR: f"Target alone, at most {several(f.asked.edits, 'edit')}",
+        UNPROMPTED: f"Target alone, {several(f.asked.unprompted, 'text')} without a prompt",
     }
     both = {"Target": f.target, "Reference": f.reference} if f.reference is not None else {}
     hits = {f"{name}, {_tries(n)}": f.by(model, n) for name, model in both.items()}
@@ -513,6 +552,55 @@ def _ways(a: ExtractionAudit) -> Table:
         "likeliest token is chosen at every step.",
         prose=("By",),
         best=[name == names[SAMPLED] for name in hits],
+    )
+
+
+def _by_copies(a: ExtractionAudit) -> Iterator[Block]:
+    rows = a.found.by_copies(a.level)
+    if not rows:
+        return
+    yield table(
+        "copies",
+        "By the number of equal texts in the training",
+        [
+            {
+                "Equal texts": str(x.least)
+                if x.most == x.least
+                else f"{x.least} to {x.most}"
+                if x.most
+                else f"{x.least} or more",
+                "People": count(x.sampled.n),
+                f"Extracted, {_tries(a.found.asked.tries)}": percent_estimate(x.sampled),
+                "Verbatim": percent_estimate(x.verbatim),
+            }
+            for x in rows
+        ],
+        "Members' texts, target alone; counted in the file of members, where each text has to "
+        "stand as often as in the training.",
+    )
+
+
+def _nearness(a: ExtractionAudit) -> Iterator[Block]:
+    f = a.found
+    if f.target_near is None:
+        return
+    similarity = f.target_near.similarity
+    sides = {"Members": f.judged.member, "Others": ~f.judged.member}
+    rows: list[dict[str, Content]] = []
+    for name, values, form in (
+        ("Edit similarity", similarity, percent),
+        ("Longest stretch in common, tokens", f.target_near.longest, lambda x: f"{x:g}"),
+    ):
+        for part, q in (("median", 0.5), ("highest tenth begins at", 0.9)):
+            by_side = {side: form(float(np.quantile(values[on], q))) for side, on in sides.items()}
+            rows.append({"What was written": f"{name}, {part}", **by_side})
+    yield table(
+        "nearness",
+        "How near the likeliest tokens come to the suffix",
+        rows,
+        "Target alone. Edit similarity: 100% less the share of the suffix's tokens that have to be "
+        "edited. Of each text in records.parquet.",
+        prose=("What was written",),
     )
 
 
@@ -600,6 +688,17 @@ def _frame(a: ExtractionAudit) -> pd.DataFrame:
             ("verbatim", model.verbatim),
         )
     }
+    compared = {"target": f.target_near, "reference": f.reference_near}
+    near = {
+        f"{name}_{role}": values
+        for name, found in compared.items()
+        if found is not None
+        for role, values in (
+            ("edits", found.edits),
+            ("similarity", found.similarity),
+            ("longest_stretch", found.longest),
+        )
+    }
     return pd.DataFrame(
         {
             "sample": f.judged.sample,
@@ -607,8 +706,11 @@ def _frame(a: ExtractionAudit) -> pd.DataFrame:
             "member": f.judged.member,
             "compared": f.judged.compared,
             f"suffix_{f.unit}s": f.n_suffix,
+            **({} if f.judged.copies is None else {"copies": f.judged.copies}),
             **by_model,
+            **near,
             "extracted": f.hits[SAMPLED],
+            **({} if f.unprompted is None else {"unprompted": f.unprompted}),
         }
     )
 
@@ -621,6 +723,8 @@ def _terms(w: _Words) -> dict[str, str]:
         "extraction.",
         "Reference": "A model that was not trained on the texts. What it gives as readily is "
         "common text, and no memory.",
+        "Without a prompt": "The model writes texts from its beginning token alone; somebody "
+        "counts if a stretch as long as the suffix stands in one of them.",
         "Verbatim": f"The model {writes} exactly where it chooses the likeliest token at every "
         "step.",
         "Member": "Somebody with a text that the model was trained on.",

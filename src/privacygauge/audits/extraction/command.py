@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.runs.store import Run
 
-METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
+METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim", "unprompted"))
 """Metrics that a release can be held to."""
 
 # The options that the answers depend on; what counts as extracted is decided on the answers.
 _DECIDES = (
-    *("prefix", "suffix", "temperature", "top_k", "edits", "text", "ids", "group"),
+    *("prefix", "suffix", "temperature", "top_k", "edits", "unprompted", "text", "ids", "group"),
     *("trained", "template", "identifiers", "identifier_pattern"),
     *("device", "precision"),
 )
@@ -70,6 +70,12 @@ class ExtractionRequest(ModelsRequest):
         "models are made to write then, which takes far longer. 0: do not.",
         default=0,
     )
+    unprompted: int = asks(
+        "N",
+        "Let a causal model write N texts without a prompt, and look for stretches of the texts "
+        "in them. 0: do not.",
+        default=0,
+    )
     identifiers: str | None = asks(
         "FILE", "Identifiers of your own to look for, one per line, in letters of either case."
     )
@@ -93,7 +99,7 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     from privacygauge.language.filling import own_pattern
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
-    tries = Tries(asked.tries, asked.chance, asked.edits)
+    tries = Tries(asked.tries, asked.chance, asked.edits, asked.unprompted)
     listed = "" if asked.identifiers is None else read_text(Path(asked.identifiers), "text")
     own = own_pattern(listed.splitlines(), asked.identifier_pattern)
     settled = asked.settled()
@@ -135,7 +141,8 @@ COMMAND = Command(
     limits=(
         "Exit with code 3 if METRIC is above VALUE: extracted (share of the people with a text "
         "that can be extracted and the reference does not give), extracted-beyond (less that of "
-        "people who were not trained on) or verbatim. Add .low for the lower end of the interval."
+        "people who were not trained on), verbatim or unprompted. Add .low for the lower end of "
+        "the interval."
     ),
     keeps=True,
     tables=("records.parquet",),
