@@ -278,10 +278,12 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
         told = "synthetic rows were filtered by the real records, whose absence gives them away"
     elif leading == "membership":
         assert f.membership is not None
-        told = grade_attacks(f.membership).headline.partition(": ")[2]
+        graded = grade_attacks(f.membership)
+        told = (
+            _exposed(f) if graded.question == "records" else graded.headline.partition(": ")[2]
+        )
     elif leading == "few":
-        assert f.questions is not None
-        told = f"at least {several(f.questions.exposed, 'real record')} stand out among all records"
+        told = _exposed(f)
     else:
         found = f.worst
         assert found is not None
@@ -291,6 +293,11 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
             f"on real records, {_control(found.risk)} on others"
         )
     return f"{grade.word.capitalize()} leak: {told}"
+
+
+def _exposed(f: ReleasedResult) -> str:
+    verb = "stands" if f.n_exposed == 1 else "stand"
+    return f"at least {several(f.n_exposed, 'real record')} {verb} out among all records"
 
 
 def _inversion_text(f: ReleasedResult) -> Iterator[str]:
