@@ -74,9 +74,7 @@ def noisy(real: Frame, others: Frame, holdout: Frame, rng: np.random.Generator) 
     return made
 
 
-def before_the_split(
-    real: Frame, others: Frame, holdout: Frame, rng: np.random.Generator
-) -> Frame:
+def before_the_split(real: Frame, others: Frame, holdout: Frame, rng: np.random.Generator) -> Frame:
     """Return a release of real and holdout records: it was made before these were set aside."""
     n = N // 2
     return pd.concat([real[:n], holdout[:n]], ignore_index=True)

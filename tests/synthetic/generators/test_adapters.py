@@ -677,7 +677,9 @@ def complete(n: int = 60) -> Table:
         Column("age", "integer", 5, 24),
         Column("town", "categorical", categories=("A", "Bern")),
     )
-    return Table(Schema(columns), np.column_stack([rng.integers(5, 25, n), rng.integers(2, size=n)]))
+    return Table(
+        Schema(columns), np.column_stack([rng.integers(5, 25, n), rng.integers(2, size=n)])
+    )
 
 
 @pytest.mark.slow

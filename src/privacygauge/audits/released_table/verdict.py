@@ -112,9 +112,7 @@ def verdict(f: ReleasedResult) -> Verdict:
     }
     # What the headline speaks of comes first, then what is as grave; the order of the others stays.
     leading = "" if grade == NONE else _leading(f, grade)
-    order = sorted(
-        told, key=lambda part: (part != leading, grade == NONE or found[part] != grade)
-    )
+    order = sorted(told, key=lambda part: (part != leading, grade == NONE or found[part] != grade))
     said = [sentence for part in order for sentence in told[part]]
     said += [] if grade == NONE else [MATTERS]
     todo = tuple(_advice(f, grade))

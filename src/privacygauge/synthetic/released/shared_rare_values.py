@@ -150,9 +150,13 @@ def series_of(schema: Schema) -> tuple[tuple[int, ...], ...]:
     These are at least six columns of numbers side by side whose names differ in digits alone, such
     as ``h00`` to ``h23``, in the order of the table. Answers on a scale of whole numbers are not.
     """
+    low, high, whole, _ = schema.limits
+    is_scale = whole & (high - low < _SCALE)
     forms = [
-        "" if column.date or is_scale else re.sub(r"\d+", "0", column.name)
-        for column, is_scale in zip(schema.columns, _scales(schema), strict=True)
+        re.sub(r"\d+", "0", column.name)
+        if column.is_number and not column.date and not scale
+        else ""
+        for column, scale in zip(schema.columns, is_scale, strict=True)
     ]
     blocks = (
         (form, tuple(block))
@@ -160,12 +164,6 @@ def series_of(schema: Schema) -> tuple[tuple[int, ...], ...]:
         if "0" in form
     )
     return tuple(block for _, block in blocks if len(block) >= _SERIES)
-
-
-def _scales(schema: Schema) -> Bools:
-    """Return (F,) True for categories and for whole numbers of fewer than ten values."""
-    low, high, whole, _ = schema.limits
-    return (whole & (high - low < _SCALE)) | ~np.array([c.is_number for c in schema.columns])
 
 
 def _alike_in_time(schema: Schema, series: Sequence[Sequence[int]]) -> Schema:
@@ -176,9 +174,7 @@ def _alike_in_time(schema: Schema, series: Sequence[Sequence[int]]) -> Schema:
         high = max(columns[j].high for j in block)  # type: ignore[type-var]
         missing = any(columns[j].missing for j in block)
         for j in block:
-            columns[j] = replace(
-                columns[j], kind="continuous", low=low, high=high, missing=missing
-            )
+            columns[j] = replace(columns[j], kind="continuous", low=low, high=high, missing=missing)
     return Schema(tuple(columns))
 
 
