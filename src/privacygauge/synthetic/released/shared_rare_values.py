@@ -75,8 +75,7 @@ class InCommon:
     """(n + m,) Scores of `nearest_in_common`; 0 for records beyond `_NEAR_PAIRS`, which are not
     compared."""
     moved: Floats | None = None
-    """(n + m,) Largest scores of `nearest_in_common` after moving series in time; None without a
-    series."""
+    """(n + m,) Scores of `moved_in_common`; None without a series."""
 
     @property
     def rankings(self) -> list[tuple[str, Transcript]]:
@@ -136,11 +135,7 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
     if series := series_of(made.schema):
         moved = np.zeros(len(both))
         compared = drawn(few / len(MOVES))
-        alike = _alike_in_time(made.schema, series)
-        asked = Table(alike, both.values[compared])
-        given = Table(alike, made.values)
-        found = [nearest_in_common(asked, _move_in_time(given, series, step)) for step in MOVES]
-        moved[compared] = np.max(found, axis=0)
+        moved[compared] = moved_in_common(both[compared], made, series)
     return InCommon(released.people(rows), rarest_in_common(both, made), near, moved)
 
 
@@ -166,25 +161,36 @@ def series_of(schema: Schema) -> tuple[tuple[int, ...], ...]:
     return tuple(block for _, block in blocks if len(block) >= _SERIES)
 
 
-def _alike_in_time(schema: Schema, series: Sequence[Sequence[int]]) -> Schema:
-    """Return a schema in which any value of a series fits at any of its times."""
-    columns = list(schema.columns)
-    for block in series:
-        low = min(columns[j].low for j in block)  # type: ignore[type-var]
-        high = max(columns[j].high for j in block)  # type: ignore[type-var]
-        missing = any(columns[j].missing for j in block)
+def moved_in_common(records: Table, made: Table, series: Sequence[Sequence[int]]) -> Floats:
+    """Return (n,) the largest scores of `nearest_in_common` over all `MOVES` of the series.
+
+    Parameters
+    ----------
+    records, made : Table
+        Tables of one schema.
+    series : sequence of sequence of int
+        Positions of the columns of each series; its ends are joined as it is moved.
+    """
+    # Any value of a series must fit at any of its times.
+    columns = list(made.schema.columns)
+    low, high, _, missing = made.schema.limits
+    for block in map(list, series):
         for j in block:
-            columns[j] = replace(columns[j], kind="continuous", low=low, high=high, missing=missing)
-    return Schema(tuple(columns))
-
-
-def _move_in_time(table: Table, series: Sequence[Sequence[int]], step: int) -> Table:
-    """Return a table with its series moved by a number of steps, the ends joined."""
-    values = table.values.copy()
-    for block in series:
-        columns = list(block)
-        values[:, columns] = np.roll(values[:, columns], step, axis=1)
-    return Table(table.schema, values)
+            columns[j] = replace(
+                columns[j],
+                kind="continuous",
+                low=float(low[block].min()),
+                high=float(high[block].max()),
+                missing=bool(missing[block].any()),
+            )
+    schema = Schema(tuple(columns))
+    found = []
+    for step in MOVES:
+        values = made.values.copy()
+        for block in map(list, series):
+            values[:, block] = np.roll(values[:, block], step, axis=1)
+        found.append(nearest_in_common(Table(schema, records.values), Table(schema, values)))
+    return np.asarray(np.max(found, axis=0))
 
 
 def most_in_common(
