@@ -130,7 +130,7 @@ class ReleasedResult(Reported, Release):
 
     @property
     def n_copied(self) -> int:
-        """Fewest real records that are copied, whole or in what next to nobody shares with them."""
+        """Fewest real records that are copied, whole or in values that hardly anybody shares."""
         shared = (one.people.low * one.people.n for one in self.corrected.shared)
         return max([len(self.proven), *map(round, shared)])
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,9 +215,11 @@ def most_in_common(
     """
     n = len(found.units[0])
     few, fifth = wanted_first(len(found.equal))
+    forms: list[tuple[str, NDArray[Any], int]]
     forms = [(FORMS[0], found.equal, few), (FORMS[1], found.equal, fifth)]
     if found.moved is not None:
-        forms.append((MOVED, found.moved, min(fifth, np.count_nonzero(found.moved))))
+        # Records that were not compared have 0, and are not among the first.
+        forms.append((MOVED, found.moved, min(fifth, int(np.count_nonzero(found.moved)))))
     hits = []
     for variant, score, wanted in forms:
         # All ties of the last one are among the first.
