@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := 2.13.0
+GENERATORS := generators language-generators dp-generators
 MUTATION := cosmic-ray==8.7.0 coverage==7.17.3 parso==0.8.7 stevedore==5.10.0 attrs==26.1.0
 
 # Tests start hundreds of processes: without its bytecode each would compile the whole package.
@@ -52,10 +53,11 @@ bench: $(VENV)/dev.stamp ## hold every hot path against what is used today, in o
 peers: ## install the libraries that bench compares with, into .peers/
 	$(PYTHON) bench/peers/make.py
 
-generators: ## run the generators of other packages (SDV, CTGAN, copulas, arfpy), in an environment of their own
-	$(PYTHON) bench/peers/make.py generators
-	PYTHONPATH=src .peers/generators/bin/python -m pytest -q -p no:cacheprovider -k is_a_generator \
-	    tests/synthetic/generators/test_adapters.py tests/synthetic/test_related.py
+generators: ## run the generators of other packages (SDV, CTGAN, REaLTabFormer, MST, ...), in environments of their own
+	$(PYTHON) bench/peers/make.py $(GENERATORS)
+	@set -e; for name in $(GENERATORS); do \
+	PYTHONPATH=src .peers/$$name/bin/python -m pytest -q -p no:cacheprovider -k is_a_generator \
+	    tests/synthetic/generators/test_adapters.py tests/synthetic/test_related.py; done
 
 soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood a scoring server for five minutes, on this machine alone
 	$(BIN)/python bench/soak.py

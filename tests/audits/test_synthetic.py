@@ -14,7 +14,8 @@ from privacygauge.synthetic.attacks.meta import Screened
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.adapters import Call
-from privacygauge.synthetic.generators.generator import BayNet, Identity, Silence
+from privacygauge.synthetic.generators.generator import BayNet, Identity, PrivBayes, Silence
+from privacygauge.synthetic.table import Column, Schema, Table
 from tests.synthetic.made_tables import frame_of
 
 FAST = (QueryBased(meta=Screened()), ClosestDistance())
@@ -78,6 +79,28 @@ def test_the_controls_are_told_apart(people):
     silent = audited(Silence(), people, targets=[10], size=40, tests=100)
     assert not silent.headline.auc.excludes(0.5)
     assert silent.headline.worst.epsilon.low == 0.0
+
+
+class Overspent(PrivBayes):
+    """Spends twenty times the epsilon that it promises."""
+
+    def generate(self, table, n, rng):
+        return PrivBayes(20 * self.epsilon, self.degree).generate(table, n, rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [PrivBayes, Overspent])
+def test_the_epsilon_of_a_table_is_held_against_its_promise(kind):
+    """One record unlike all others, and a schema that is public."""
+    schema = Schema(tuple(Column(x, "categorical", categories=("a", "b")) for x in "xy"))
+    alone = Table(schema, np.eye(30, 1) * np.ones(2))
+    options = {"targets": [0], "game": "specific", "shadows": 200, "tests": 400}
+    attacks = (QueryBased(("equal",)),)
+    found = audit_synthetic(kind(1.0, 1), alone, made=300, attacks=attacks, **options)
+    assert found.promised == 1.0
+    assert found.broken_promise == (kind is Overspent)
+    said = any("breaks its promise" in text for text in found.report().verdict.sentences)
+    assert said == (kind is Overspent)
 
 
 @pytest.mark.slow

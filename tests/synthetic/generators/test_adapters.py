@@ -668,3 +668,89 @@ def test_arfpy_is_a_generator():
         return learnt.forge(n=n).round(dict.fromkeys(whole, 0))
 
     assert len(made(as_generator(forest))) == N
+
+
+def complete(n: int = 60) -> Table:
+    """Return records of two columns without a missing value, written in one to six characters."""
+    rng = np.random.default_rng(0)
+    columns = (
+        Column("age", "integer", 5, 24),
+        Column("town", "categorical", categories=("A", "Bern")),
+    )
+    return Table(
+        Schema(columns), np.column_stack([rng.integers(5, 25, n), rng.integers(2, size=n)])
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_realtabformer_is_a_generator(tmp_path, monkeypatch):
+    """The package itself, with a model of one layer that it trains from the beginning."""
+    package = pytest.importorskip("realtabformer", reason="realtabformer is not installed")
+    config = pytest.importorskip("transformers").GPT2Config(n_layer=1, n_head=2, n_embd=16)
+    # It writes checkpoints into the folder that it is started in.
+    monkeypatch.chdir(tmp_path)
+
+    def transformer(frame, n, seed):
+        learnt = package.REaLTabFormer(
+            "tabular",
+            tabular_config=config,
+            epochs=2,
+            random_state=seed,
+            report_to="none",
+            use_cpu=True,
+        )
+        learnt.fit(frame, device="cpu", n_critic=0)
+        return learnt.sample(n, device="cpu")
+
+    made = as_generator(transformer).generate(complete(), N, np.random.default_rng(3))
+    assert len(made) == N
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_great_is_a_generator(tmp_path, monkeypatch):
+    """The package itself, with a model of random weights and a tokenizer of bytes in a folder."""
+    package = pytest.importorskip("be_great", reason="be-great is not installed")
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.chdir(tmp_path)
+    level = tokenizers.pre_tokenizers.ByteLevel
+    words = {text: code for code, text in enumerate(["<end>", *sorted(level.alphabet())])}
+    bytewise = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=words, merges=[]))
+    bytewise.pre_tokenizer = level(add_prefix_space=False)
+    bytewise.decoder = tokenizers.decoders.ByteLevel()
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=bytewise, eos_token="<end>", unk_token="<end>"
+    ).save_pretrained("tiny")
+    config = transformers.GPT2Config(
+        len(words), n_positions=128, n_embd=32, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0
+    )
+    transformers.GPT2LMHeadModel(config).save_pretrained("tiny")
+
+    def great(frame, n, seed):
+        learnt = package.GReaT(
+            "tiny", epochs=200, batch_size=20, learning_rate=5e-3, use_cpu=True, seed=seed
+        )
+        learnt.fit(frame)
+        many = learnt.sample(20 * n, device="cpu", temperature=0.1, guided_sampling=True)
+        # Texts that are no record are left out.
+        return many.dropna()[many["town"].isin(frame["town"])].head(n)
+
+    made = as_generator(great).generate(complete(), 3, np.random.default_rng(3))
+    assert len(made) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_smartnoise_is_a_generator():
+    """The package itself: MST, under differential privacy."""
+    package = pytest.importorskip("snsynth", reason="smartnoise-synth is not installed")
+
+    def mst(frame, n):
+        learnt = package.Synthesizer.create("mst", epsilon=3.0)
+        learnt.fit(frame, preprocessor_eps=0.5)
+        return learnt.sample(n)
+
+    made = as_generator(mst).generate(complete(), N, np.random.default_rng(3))
+    assert len(made) == N

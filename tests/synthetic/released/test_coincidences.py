@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, poisson
 
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.synthetic.released.coincidences import (
     most_by_chance,
     shared_runs,
@@ -292,3 +293,34 @@ def test_three_long_notes_are_proof_without_a_holdout_and_parts_of_them_are_not(
     assert shown.what == "have their whole note within one of a synthetic record"
     made.loc[:2, "note"] = real["note"][:3].str[:60]
     assert not found(real, made, None)
+
+
+def test_as_many_copied_values_are_counted_as_chance_does_not_explain():
+    """Costs of other people are equal now and then, and are in no lower bound."""
+    rng = np.random.default_rng(5)
+
+    def priced(n):
+        return people(rng, n).assign(cost=rng.gamma(4.0, 300.0, n).round(2))
+
+    for _ in range(5):
+        real, holdout, others = (priced(900) for _ in range(3))
+        made = pd.concat([real[:45], others[45:]], ignore_index=True)
+        tables = read_together(real, made, holdout)
+        shown = {one.column: one for one in shared_values(tables, 0.997)}["cost"]
+        assert 30 <= shown.people.low * 900 <= 45 <= len(shown.rows)
+
+
+@pytest.mark.slow
+def test_the_headline_and_the_page_count_the_same_people():
+    rng = np.random.default_rng(3)
+    real, holdout, others = (people(rng, 900) for _ in range(3))
+    made = pd.concat([real[:45], others[45:]], ignore_index=True)
+    report = audit_released(real, made, holdout, attempts=50).report()
+    (measured,) = (one.found for one in report.measures if one.name == "worst-records")
+    assert 0 < measured <= 45
+    assert report.verdict.headline == (
+        "Moderate leak: 5.0% of the real records stand in the synthetic table as they are"
+    )
+    assert report.verdict.sentences[0].startswith("5.0% of the real records occur")
+    (questions,) = (one for one in report.sections if one.name == "questions")
+    assert f"at least {measured:.0f}" in str(questions)

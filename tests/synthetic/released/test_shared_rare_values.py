@@ -228,3 +228,39 @@ def test_without_a_holdout_there_is_nothing_to_rank_with():
     skipped = ranked_in_common(without_holdout(released(rng(), 40)), rng())
     assert isinstance(skipped, Skipped)
     assert "no holdout" in skipped.reason
+
+
+def hours(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Consumption of households by the hour, most of it around an hour of their own."""
+    peak = rng.integers(6, 22, (n, 1))
+    usual = rng.gamma(3, 0.2, (n, 1)) * (1 + 2 * np.exp(-((np.arange(24) - peak) ** 2) / 8))
+    used = (usual * rng.gamma(8, 1 / 8, (n, 24))).round(3)
+    return pd.DataFrame(used, columns=[f"h{hour:02}" for hour in range(24)])
+
+
+@pytest.mark.parametrize(("step", "copied", "least"), [(1, 60, 0.0), (-2, 60, 0.0), (1, 300, 0.3)])
+def test_series_moved_in_time_are_found(step: int, copied: int, least: float) -> None:
+    real, holdout, others = (hours(rng(seed), 300) for seed in (1, 2, 3))
+    moved = pd.DataFrame(np.roll(real[:copied].to_numpy(), step, axis=1), columns=real.columns)
+    tables = read_together(real, pd.concat([moved, others[copied:]], ignore_index=True), holdout)
+    common = ranked_in_common(tables, rng())
+    assert found(tables) > least
+    assert tail(common.rankings, rng(), 0.99).exposed >= 20
+    assert common.moved[:copied].min() > np.median(common.moved[300:])
+
+
+@pytest.mark.parametrize(
+    ("names", "blocks"),
+    [
+        (["age", *(f"h{hour:02}" for hour in range(8)), "sex"], [8]),
+        ([f"{hour:02}:{minute:02}" for hour in range(4) for minute in (0, 30)], [8]),
+        ([*(f"a{i}" for i in range(6)), *(f"b{i}" for i in range(7))], [6, 7]),
+        ([f"lab {i}" for i in range(5)], []),
+        (list("abcdefgh"), []),
+    ],
+)
+def test_a_series_is_a_block_of_columns_whose_names_differ_in_digits(names, blocks):
+    made = pd.DataFrame(rng().random((20, len(names))), columns=names)
+    schema = read_together(made, made).schema
+    assert shared_rare_values.series_of(read_together(made.round(), made.round()).schema) == ()
+    assert [len(block) for block in shared_rare_values.series_of(schema)] == blocks

@@ -297,6 +297,23 @@ def test_a_few_records_need_have_no_code_in_common():
         require_common(other.real, other.synthetic)
 
 
+def families(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Rows of three members each, who live in one of 800 places."""
+    family = np.repeat(np.arange(n // 3), 3)
+    frame = people(rng, len(family))
+    return frame.assign(zip=[f"Z{place}" for place in rng.integers(10_000, 10_800, n // 3)[family]])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sparse_codes_of_families_on_both_sides_are_not_refused(seed: int) -> None:
+    """Each place comes with a family, so few stand alone and most of the others' are new."""
+    rng = np.random.default_rng(seed)
+    both = families(rng, 1800).sample(frac=1.0, random_state=seed)
+    tables = read_together(both[:900], families(rng, 900), both[900:], categorical=["code"])
+    for warning in require_common(tables.real, tables.synthetic):
+        assert "of the values of column 'zip' stand nowhere in the real table" in warning
+
+
 def test_a_few_people_of_many_records_need_have_no_code_in_common():
     real = pd.DataFrame({"code": ["D2"] * 12, "x": range(12)})
     tables = read_together(real, real.assign(code=["D4"] * 6 + ["D7"] * 6))

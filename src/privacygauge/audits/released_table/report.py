@@ -106,7 +106,11 @@ def _sections(f: ReleasedResult, shown: Riskiest | None) -> Iterator[Section]:
         yield attacks(f.membership)
         curves = roc(f.evaluations, title="ROC curves of the membership attacks")
         yield Section("curves", "Curves", (curves, roc_log(f.evaluations)))
-    questions = questions_section(f.questions)
+    asked = f.questions
+    if asked is not None and asked.tail is not None:
+        # The page counts these people once, however they were found.
+        asked = replace(asked, tail=replace(asked.tail, exposed=f.n_exposed))
+    questions = questions_section(asked)
     yield from () if questions is None else (questions,)
     yield Section("risks", "The three risks", tuple(sections.risks(f)))
     yield Section("copies", "Copies", tuple(sections.copies(f)))
@@ -239,8 +243,7 @@ def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
 
 def _of_few(f: ReleasedResult) -> Iterator[Measure]:
     """Yield the number of exposed records, and the detectable number; groups are not searched."""
-    shared = (one.people.low * one.people.n for one in f.corrected.shared)
-    copied = max([len(f.proven), *map(round, shared)])
+    copied = f.n_copied
     by_copies = Measure(
         "worst-records",
         "Members that stand out, at least",

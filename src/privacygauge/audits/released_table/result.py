@@ -128,6 +128,17 @@ class ReleasedResult(Reported, Release):
             self.game, self.evaluations, self.headline, self.level, questions=self.questions
         )
 
+    @property
+    def n_copied(self) -> int:
+        """Fewest real records that are copied, whole or in values that hardly anybody shares."""
+        shared = (one.people.low * one.people.n for one in self.corrected.shared)
+        return max([len(self.proven), *map(round, shared)])
+
+    @property
+    def n_exposed(self) -> int:
+        """Fewest real records that stand out, as copies or in a ranking of all records."""
+        return max(self.n_copied, 0 if self.questions is None else self.questions.exposed)
+
     def __repr__(self) -> str:
         headline = self.report().verdict.headline
         return f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: {headline}>"

@@ -41,7 +41,8 @@ from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 _RULE = (
     "The grade follows from the lower end of the interval: small above 0%, moderate from 10% and "
     "large from 30% of what a control, or chance, leaves open; of membership, percentage points "
-    "between the true-positive and the false-positive rate. These limits are a convention of "
+    "between the true-positive and the false-positive rate. A hundredth of the real records that "
+    "stand out for certain are moderate too. These limits are a convention of "
     "PrivacyGauge: set your own with --fail-above or --policy."
 )
 ABSENT = "Advantage of taking absence from the table for membership"
@@ -109,8 +110,9 @@ def verdict(f: ReleasedResult) -> Verdict:
         "membership": _membership(f),
         "risks": _risks(f),
     }
-    # What the headline speaks of comes first; the order of the others stays.
-    order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
+    # What the headline speaks of comes first, then what is as grave; the order of the others stays.
+    leading = "" if grade == NONE else _leading(f, grade)
+    order = sorted(told, key=lambda part: (part != leading, grade == NONE or found[part] != grade))
     said = [sentence for part in order for sentence in told[part]]
     said += [] if grade == NONE else [MATTERS]
     todo = tuple(_advice(f, grade))
@@ -267,7 +269,7 @@ def beyond_grade(beyond: Estimate) -> Grade:
 def _headline(f: ReleasedResult, grade: Grade) -> str:
     if grade == NONE:
         return "No leak found: nothing shows more about the real records than about other people"
-    leading = next(name for name, found in grades(f).items() if found == grade)
+    leading = _leading(f, grade)
     if leading == "copies":
         told = _share_copied(f)
     elif leading == "order":
@@ -280,8 +282,8 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
         assert f.membership is not None
         told = grade_attacks(f.membership).headline.partition(": ")[2]
     elif leading == "few":
-        assert f.questions is not None
-        told = f"at least {several(f.questions.exposed, 'real record')} stand out among all records"
+        verb = "stands" if f.n_exposed == 1 else "stand"
+        told = f"at least {several(f.n_exposed, 'real record')} {verb} out among all records"
     else:
         found = f.worst
         assert found is not None
@@ -291,6 +293,21 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
             f"on real records, {_control(found.risk)} on others"
         )
     return f"{grade.word.capitalize()} leak: {told}"
+
+
+def _leading(f: ReleasedResult, grade: Grade) -> str:
+    """Return the part of the verdict that the headline speaks of: one of this grade.
+
+    People who stand out in a ranking are named as copies where these explain them.
+    """
+    found = grades(f)
+    leading = next(name for name, one in found.items() if one == grade)
+    if leading == "membership" and f.membership is not None:
+        question = grade_attacks(f.membership).question
+        leading = "few" if question == "records" else leading
+    if leading == "few" and f.n_copied >= f.n_exposed:
+        leading = "copies" if len(f.proven) >= f.n_exposed else "shared"
+    return leading
 
 
 def _inversion_text(f: ReleasedResult) -> Iterator[str]:

@@ -94,7 +94,7 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
     released : ReleasedTables
         Release as given.
     level : float
-        Level recorded in the estimate; the share itself is counted.
+        Level of the lower limits of the shares, all columns together.
 
     Notes
     -----
@@ -138,6 +138,14 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
         share = n * s / (n * s + pairs)
         if len(columns) * binom.sf(len(copied) - 1, len(copied) + by_chance, share) > NEGLIGIBLE:
             continue
+        # Lower confidence limit: the largest number of copies without which the rest is still too
+        # many.
+        least = 0
+        while least < len(copied) and (
+            len(columns) * binom.sf(len(copied) - least - 1, len(copied) - least + by_chance, share)
+            <= 1 - level
+        ):
+            least += 1
         rows = np.flatnonzero([value in copied for value in column.real])
         counted = len(rows) / len(column.real)
         yield SharedValues(
@@ -151,11 +159,12 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
             ),
             people=Estimate(
                 value=counted,
-                low=counted,
+                # Values, or the people who have one of them: the fewer.
+                low=min(least, len(rows)) / len(column.real),
                 high=counted,
                 level=level,
                 n=len(column.real),
-                method=("values that are no chance, counted"),
+                method=("values that are no chance: exact lower limit, and all of them"),
             ),
         )
 

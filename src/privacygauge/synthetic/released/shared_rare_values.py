@@ -6,9 +6,11 @@ little where they are frequent, and much where they are rare.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +27,19 @@ from privacygauge.synthetic.released.tables import (
     draw_rows,
     stack_tables,
 )
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Schema, Table
 
 FORMS = ("rarest values in common", "rare values in common")
 """Variants, as reports print them: the very first records, which reveal a few copies, and the first
 fifth, which shows how many there are."""
+MOVED = "near values in common, series moved in time"
+"""Variant of tables with a series of numbers: the first fifth."""
+MOVES = (1, -1, 2, -2)
+"""Steps in time by which series are moved."""
+_SERIES = 6
+"""Fewest columns of a series."""
+_SCALE = 10
+"""Fewest whole numbers of a series, from the least to the largest; questionnaires have fewer."""
 
 _PAIRS = 2 * 10**9
 """Most pairs of a real or holdout record and a synthetic record that are compared."""
@@ -65,6 +75,8 @@ class InCommon:
     near: Floats
     """(n + m,) Scores of `nearest_in_common`; 0 for records beyond `_NEAR_PAIRS`, which are not
     compared."""
+    moved: Floats | None = None
+    """(n + m,) Scores of `moved_in_common`; None without a series."""
 
     @property
     def rankings(self) -> list[tuple[str, Transcript]]:
@@ -76,6 +88,8 @@ class InCommon:
             "the ranking by rare values in common": self.equal,
             "the ranking by near values in common": self.near,
         }
+        if self.moved is not None:
+            scores[f"the ranking by {MOVED}"] = self.moved
         return [
             (name, Transcript(score.astype(np.float64), secret, unit=unit))
             for name, score in scores.items()
@@ -104,17 +118,80 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
     share = _PAIRS / (len(made) * sum(map(len, sides)))
     rows = [draw_rows(len(side), max(1, int(share * len(side))), rng) for side in sides]
     both = stack_tables(*(side[some] for side, some in zip(sides, rows, strict=True)))
-    near = np.zeros(len(both))
     few = _NEAR_PAIRS / (len(made) * len(both))
     ends = np.cumsum([0, *map(len, rows)])
-    compared = np.concatenate(
-        [
-            begin + draw_rows(end - begin, max(1, int(few * (end - begin))), rng)
-            for begin, end in pairwise(ends.tolist())
-        ]
-    )
+
+    def drawn(share: float) -> Ints:
+        return np.concatenate(
+            [
+                begin + draw_rows(end - begin, max(1, int(share * (end - begin))), rng)
+                for begin, end in pairwise(ends.tolist())
+            ]
+        )
+
+    near = np.zeros(len(both))
+    compared = drawn(few)
     near[compared] = nearest_in_common(both[compared], made)
-    return InCommon(released.people(rows), rarest_in_common(both, made), near)
+    moved = None
+    if series := series_of(made.schema):
+        moved = np.zeros(len(both))
+        compared = drawn(few / len(MOVES))
+        moved[compared] = moved_in_common(both[compared], made, series)
+    return InCommon(released.people(rows), rarest_in_common(both, made), near, moved)
+
+
+def series_of(schema: Schema) -> tuple[tuple[int, ...], ...]:
+    """Return the positions of columns that hold the same number at consecutive times.
+
+    These are at least six columns of numbers side by side whose names differ in digits alone, such
+    as ``h00`` to ``h23``, in the order of the table. Answers on a scale of whole numbers are not.
+    """
+    low, high, whole, _ = schema.limits
+    is_scale = whole & (high - low < _SCALE)
+    forms = [
+        re.sub(r"\d+", "0", column.name)
+        if column.is_number and not column.date and not scale
+        else ""
+        for column, scale in zip(schema.columns, is_scale, strict=True)
+    ]
+    blocks = (
+        (form, tuple(block))
+        for form, block in groupby(range(len(forms)), key=forms.__getitem__)
+        if "0" in form
+    )
+    return tuple(block for _, block in blocks if len(block) >= _SERIES)
+
+
+def moved_in_common(records: Table, made: Table, series: Sequence[Sequence[int]]) -> Floats:
+    """Return (n,) the largest scores of `nearest_in_common` over all `MOVES` of the series.
+
+    Parameters
+    ----------
+    records, made : Table
+        Tables of one schema.
+    series : sequence of sequence of int
+        Positions of the columns of each series; its ends are joined as it is moved.
+    """
+    # Any value of a series must fit at any of its times.
+    columns = list(made.schema.columns)
+    low, high, _, missing = made.schema.limits
+    for block in map(list, series):
+        for j in block:
+            columns[j] = replace(
+                columns[j],
+                kind="continuous",
+                low=float(low[block].min()),
+                high=float(high[block].max()),
+                missing=bool(missing[block].any()),
+            )
+    schema = Schema(tuple(columns))
+    found = []
+    for step in MOVES:
+        values = made.values.copy()
+        for block in map(list, series):
+            values[:, block] = np.roll(values[:, block], step, axis=1)
+        found.append(nearest_in_common(Table(schema, records.values), Table(schema, values)))
+    return np.asarray(np.max(found, axis=0))
 
 
 def most_in_common(
@@ -133,15 +210,21 @@ def most_in_common(
     Returns
     -------
     tuple of Hits
-        One per entry of `FORMS`. Attack: real records. Control: holdout records. Baseline: the real
-        records in a random ranking.
+        One per entry of `FORMS`, and one for `MOVED` if there is a series. Attack: real records.
+        Control: holdout records. Baseline: the real records in a random ranking.
     """
-    score = found.equal
     n = len(found.units[0])
+    few, fifth = wanted_first(len(found.equal))
+    forms: list[tuple[str, NDArray[Any], int]]
+    forms = [(FORMS[0], found.equal, few), (FORMS[1], found.equal, fifth)]
+    if found.moved is not None:
+        # Records that were not compared have 0, and are not among the first.
+        forms.append((MOVED, found.moved, min(fifth, int(np.count_nonzero(found.moved)))))
     hits = []
-    for variant, wanted in zip(FORMS, wanted_first(len(score)), strict=True):
+    for variant, score, wanted in forms:
         # All ties of the last one are among the first.
         first = score >= np.sort(score)[-wanted]
+        moved = ", whose series are moved by a step or two" if variant == MOVED else ""
         hits.append(
             Hits(
                 "linkability",
@@ -151,7 +234,7 @@ def most_in_common(
                 baseline=rng.permutation(first)[:n],
                 meaning=(
                     "real and holdout records are ranked together by how rare the values are that "
-                    f"each has in common with one synthetic record; the first {wanted:,} of "
+                    f"each has in common with one synthetic record{moved}; the first {wanted:,} of "
                     f"{len(score):,} are found"
                 ),
                 attack_unit=found.units[0],

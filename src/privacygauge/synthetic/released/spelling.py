@@ -32,7 +32,8 @@ DECIMALS = 9
 TENS = 4
 """Most digits before the point that rounding may have made zeros."""
 LEVELS = 10
-"""Fewest different numbers from which rounding to tens is recognised."""
+"""Fewest different values that show how a column is written: numbers that are all tens, or codes
+that both tables have."""
 OUTSIDE = "in no range"
 """Category of a number outside all ranges of a column."""
 
@@ -383,7 +384,8 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
     ------
     InputError
         If no value of a column, or less than half of them, can be one of the real table: its name
-        and the way out, in one line.
+        and the way out, in one line. Categories that have at least `LEVELS` in common are sparse
+        codes, about which a warning is returned.
 
     Notes
     -----
@@ -434,7 +436,10 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
         if found is None:
             continue
         share, by_chance = found
-        if share > _MOST_UNKNOWN:
+        # Many levels in common are written alike: sparse codes, whose levels come in groups such as
+        # families, may be new in most rows.
+        sparse = not column.is_number and len(np.intersect1d(own, values)) >= LEVELS
+        if share > _MOST_UNKNOWN and not sparse:
             which = "no value" if share == 1 else f"only {1 - share:.1%} of the values"
             raise InputError(
                 f"synthetic: {which} of column {column.name!r} can be one of the real table, "

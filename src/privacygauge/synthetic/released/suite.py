@@ -38,7 +38,11 @@ from privacygauge.synthetic.released.order import SamePlace
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
 from privacygauge.synthetic.released.overlap import LoneCopies, release_of_rows
 from privacygauge.synthetic.released.shared_rare_values import FORMS as IN_COMMON
-from privacygauge.synthetic.released.shared_rare_values import most_in_common, ranked_in_common
+from privacygauge.synthetic.released.shared_rare_values import (
+    most_in_common,
+    ranked_in_common,
+    series_of,
+)
 from privacygauge.synthetic.released.singling_out import Form, singling_out
 from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 from privacygauge.synthetic.released.texts import texts_copied
@@ -324,6 +328,7 @@ class TableOptions:
         # Columns of text, parts and nearly equal records are further looks at copies.
         texts = sum(3 if text.is_free and text.holdout is not None else 1 for text in tables.texts)
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
+        parts += 1 if series_of(tables.schema) and tables.holdout is not None else 0
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
         looks = forms + COPY_LOOKS
         # Bonferroni over all looks: the width is that of an interval as it will be reported.
