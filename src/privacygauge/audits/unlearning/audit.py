@@ -85,6 +85,10 @@ _APART = {
     "compared.",
     "words": "The words alone, without any model, tell forgotten from fresh texts: they differ in "
     "more than training.",
+    "form": "How the texts are written tells forgotten from fresh ones without any model: they "
+    "differ in more than training.",
+    "strings": "A word or a short string of characters is in far more texts of one kind than chance "
+    "puts there: they differ in more than training.",
 }
 
 
@@ -379,7 +383,7 @@ def records_of_texts(
     InputError
         As in `audit_unlearning`.
     """
-    from privacygauge.language.controls import blind_control
+    from privacygauge.language.controls import blind_control, form_control, uneven_strings
     from privacygauge.language.model import CausalModel, MaskedModel
     from privacygauge.language.patients import comparable, with_dealt_units
     from privacygauge.language.text_energies import with_chat
@@ -413,9 +417,14 @@ def records_of_texts(
     )
     rng = seeds.stream(running.seed, "unlearning", "equal lengths")
     scores, apart = comparable(with_dealt_units(scores), rng)
-    blind = blind_control(scores, seeds.stream(running.seed, "unlearning", "blind control"))
-    if not isinstance(blind, Skipped) and blind.fires(roc.auc(blind.transcript, running.level)):
-        apart = (*apart, "words")
+    # The words, their form, and strings of one side alone share the level.
+    each = 1 - (1 - running.level) / 3
+    for name, control in (("words", blind_control), ("form", form_control)):
+        blind = control(scores, seeds.stream(running.seed, "unlearning", f"{name} control"))
+        if not isinstance(blind, Skipped) and blind.fires(roc.auc(blind.transcript, each)):
+            apart = (*apart, name)
+    if uneven_strings(scores, 1 - each) is not None:
+        apart = (*apart, "strings")
     # Notes on members and non-members speak of forgotten and fresh texts here.
     notes = scores.notes
     for old, new in (
