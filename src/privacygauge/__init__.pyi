@@ -35,7 +35,10 @@ from .audits.holdout_attack.audit import HoldoutAudit as HoldoutAudit
 from .audits.holdout_attack.audit import attack_holdout as attack_holdout
 from .audits.holdout_bound.audit import HoldoutBoundOptions as HoldoutBoundOptions
 from .audits.holdout_bound.audit import holdout_bounds as holdout_bounds
+from .audits.language.audit import CausalOptions as CausalOptions
 from .audits.language.audit import LanguageAudit as LanguageAudit
+from .audits.language.audit import LanguageOptions as LanguageOptions
+from .audits.language.audit import MaskedOptions as MaskedOptions
 from .audits.language.audit import audit_causal as audit_causal
 from .audits.language.audit import audit_language as audit_language
 from .audits.language.audit import audit_masked as audit_masked

@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privacygauge.audits.language.report import report
 from privacygauge.audits.language.verdict import LanguageResult
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.work import Running
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
@@ -41,10 +43,7 @@ from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
 from privacygauge.report.values import Report
-from privacygauge.runs.execute import Progress
-
-if TYPE_CHECKING:
-    pass
+from privacygauge.runs.options import Options, keyword
 
 
 class LanguageAudit(LanguageResult):
@@ -78,85 +77,99 @@ _UNCHECKED = (
 )
 
 
-def audit_language(
-    scores: TextScoresLike,
-    *,
-    threshold: str | Sequence[str] | None = None,
-    fpr: float | Sequence[float] = FPRS,
-    show: Sequence[str] = (),
-    coins: Coins | str | Path | None = None,
-    warnings: Sequence[str] = (),
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_language",
-    provenance: Mapping[str, str] | None = None,
-) -> LanguageAudit:
-    """Measure how far the energies of texts give away a language model's training data.
+@dataclass(frozen=True, kw_only=True)
+class JudgingOptions(Options):
+    """How energies of texts are judged."""
 
-    Parameters
-    ----------
-    scores : TextScores, path, mapping of arrays, or data frame
-        Energies beside what is known of each sample; see `load_text_scores` for the columns.
-    threshold : {"population", "oracle", "mean-train"} or a sequence of them, optional
-        Where thresholds come from. By default the population, or the oracle without
-        one; the loss is then also played with the mean training loss.
-    fpr : float or sequence of float
-        The false-positive rates that thresholds are chosen for, each in (0, 1).
-    show : sequence of str
-        Columns printed next to the samples most at risk: ``text`` or ``length``; nothing otherwise.
-    coins : Coins or path, optional
-        Those that dealt members and non-members before the training, such as `split_texts` tosses:
-        then the test is honest by construction, and there is a bound on epsilon, person by person.
-    warnings : sequence of str
-        Warnings for the reader of the report.
-    seed : int
-        Seed of all random draws.
-    level : float
-        Level of every interval, in (0, 1); those of the controls hold together at this level.
-    command : str
-        Name of the command or call, as the report prints it.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
+    threshold: str | Sequence[str] | None = keyword(
+        "Source of thresholds: ``population``, ``oracle`` or ``mean-train``, or several. By "
+        "default the population, or the oracle without one; the loss is then also played with the mean "
+        "training loss.",
+        default=None,
+    )
+    fpr: float | Sequence[float] = keyword(
+        "The false-positive rates that thresholds are chosen for, each in (0, 1).", default=FPRS
+    )
+    show: Sequence[str] = keyword(
+        "Columns printed next to the samples most at risk: ``text`` or ``length``; nothing "
+        "otherwise.",
+        default=(),
+    )
+    coins: Coins | str | Path | None = keyword(
+        "Those that dealt members and non-members before the training, such as `split_texts` "
+        "tosses: then the test is honest by construction, and there is a bound on epsilon, person "
+        "by person. With texts, these must be those that the coins dealt.",
+        default=None,
+    )
 
-    Returns
-    -------
-    LanguageAudit
 
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
+@dataclass(frozen=True, kw_only=True)
+class LanguageOptions(JudgingOptions):
+    """An audit of a language model from energies of texts."""
 
-    Notes
-    -----
-    Mireshghallah et al. (2022): the likelihood ratio is section 2.3, thresholds from a population
-    section 2.4, the patient level Table 2, the lengths section 4.2. The controls are ours.
+    def run(
+        self,
+        scores: TextScoresLike,
+        *,
+        warnings: Sequence[str] = (),
+        session: Running = Running("language"),
+    ) -> LanguageAudit:
+        """Measure how far the energies of texts give away a language model's training data.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> member = np.repeat([1, 0], 100)
-    >>> reference = rng.normal(9.0, 0.5, 200)
-    >>> target = reference - 0.5 * member + rng.normal(0, 0.5, 200)
-    >>> found = audit_language(
-    ...     {
-    ...         "sample": range(200),
-    ...         "member": member,
-    ...         "energy_target": target,
-    ...         "energy_reference": reference,
-    ...     }
-    ... )
-    >>> found.controls.fired
-    ()
-    >>> found.headline.attack.name
-    'likelihood-ratio'
-    """
-    asked = asked_for(threshold, fpr, seed, level)
-    given = as_text_scores(scores)
-    dealt = read_coins(coins) if isinstance(coins, str | Path) else coins
-    running = Running(command, seed, level, provenance)
-    return audit_of(given, asked, show=show, coins=dealt, warnings=warnings, running=running)
+        Parameters
+        ----------
+        scores : TextScores, path, mapping of arrays, or data frame
+            Energies beside what is known of each sample; see `load_text_scores` for the columns.
+        warnings : sequence of str
+            Warnings for the reader of the report.
+        session : Running, optional
+            Seed, and level in (0, 1); the intervals of the controls hold together at this level.
+
+        Returns
+        -------
+        LanguageAudit
+
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+
+        Notes
+        -----
+        Mireshghallah et al. (2022): the likelihood ratio is section 2.3, thresholds from a
+        population section 2.4, the patient level Table 2, the lengths section 4.2. The controls are
+        ours.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> member = np.repeat([1, 0], 100)
+        >>> reference = rng.normal(9.0, 0.5, 200)
+        >>> target = reference - 0.5 * member + rng.normal(0, 0.5, 200)
+        >>> found = audit_language(
+        ...     {
+        ...         "sample": range(200),
+        ...         "member": member,
+        ...         "energy_target": target,
+        ...         "energy_reference": reference,
+        ...     }
+        ... )
+        >>> found.controls.fired
+        ()
+        >>> found.headline.attack.name
+        'likelihood-ratio'
+        """
+        asked = asked_for(self.threshold, self.fpr, session.seed, session.level)
+        given = as_text_scores(scores)
+        coins = self.coins
+        dealt = read_coins(coins) if isinstance(coins, str | Path) else coins
+        return audit_of(
+            given, asked, show=self.show, coins=dealt, warnings=warnings, running=session
+        )
+
+
+audit_language = one_line(LanguageOptions, LanguageOptions.run, "audit_language")
 
 
 def audit_of(
@@ -255,219 +268,218 @@ def _resolution_warnings(scores: TextScores, samples: UnitFindings) -> Iterator[
 # The audit of a language model from the model itself: its energies of texts, then the attacks.
 
 
-def audit_masked(
-    target: str | Path | MaskedModel,
-    reference: str | Path | MaskedModel | None,
-    members: TextRecordsLike,
-    nonmembers: TextRecordsLike,
-    population: TextRecordsLike | None = None,
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(JudgingOptions):
+    """How texts are read and models are asked for their energies."""
+
+    form: Form = keyword(
+        "Form of the energy, ``mean`` or ``sum``; the sum grows with a text's length.",
+        default="mean",
+    )
+    columns: Columns | None = keyword(
+        "Where texts, ids and groups have other names than the usual ones.", default=None
+    )
+    device: str = keyword("Device of models that are given as paths.", default="cpu")
+    precision: AskedPrecision = keyword(
+        "Precision of models that are given as paths; see `load_masked`.", default="float32"
+    )
+    windows: Windows = keyword(
+        "How long texts are read, where paths are given; see `load_masked`.", default=WHOLE
+    )
+    base: str | Path | None = keyword(
+        "The folder of the target's base, where the target is a PEFT adapter that does not name "
+        "it.",
+        default=None,
+    )
+    energies: str | Path | None = keyword(
+        "A ``.parquet`` or ``.csv`` file to keep the energies in, for `audit_language`.",
+        default=None,
+    )
+
+
+Asking = Callable[[Sequence[AnyModel]], None]
+"""Called with the models when everything that was given is checked, before they are asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedOptions(ReadingOptions):
+    """An audit of a masked language model."""
+
+    plan: MaskPlan | None = keyword(
+        "How texts are masked; by default 10 balanced masks of 15%, drawn by `seed`. The pattern "
+        "``single`` gives the normalised energy.",
+        default=None,
+    )
+
+    def run(
+        self,
+        target: str | Path | MaskedModel,
+        reference: str | Path | MaskedModel | None,
+        members: TextRecordsLike,
+        nonmembers: TextRecordsLike,
+        population: TextRecordsLike | None = None,
+        *,
+        warnings: Sequence[str] = (),
+        before: Asking | None = None,
+        session: Running = Running("language"),
+    ) -> LanguageAudit:
+        """Measure how far a masked language model gives away the texts it was trained on.
+
+        Parameters
+        ----------
+        target, reference : path or MaskedModel
+            Folders of this machine, or models from `load_masked`. Without a reference (None) that
+            of a PEFT adapter is its base; else only the loss attack is played, and controls that
+            need it are missing.
+        members, nonmembers, population : path, sequence of str, mapping of lists, or data frame
+            Texts that the target was trained on; texts like them that it was not trained on;
+            further ones of that kind, which thresholds are taken from. See `load_texts` for files.
+        warnings : sequence of str
+            Warnings for the reader of the report.
+        before : callable, optional
+            Called with the models when all that was given is checked, before they are asked.
+        session : Running, optional
+            Seed, level, run folder and workers. A stopped audit goes on in its folder, and one of a
+            second target finds the answers of its reference there. The progress counts texts, once
+            a model.
+
+        Returns
+        -------
+        LanguageAudit
+
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+
+        Notes
+        -----
+        Mireshghallah et al. (2022), section 2.
+        """
+        checks.kind(self.plan, "plan", MaskPlan, "a MaskPlan()")
+        return _audit_model(
+            self,
+            (target, reference),
+            (members, nonmembers, population),
+            plan=self.plan or MaskPlan(seed=session.seed),
+            warnings=warnings,
+            before=before,
+            session=session,
+        )
+
+
+audit_masked = one_line(MaskedOptions, MaskedOptions.run, "audit_masked")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalOptions(ReadingOptions):
+    """An audit of a causal language model."""
+
+    recall: int | None = keyword(
+        "Also play ReCaLL: each text is read once more after at most this many texts of the "
+        "population, whose people are left out of it; see `prefix_apart`.",
+        default=None,
+    )
+
+    def run(
+        self,
+        target: str | Path | CausalModel | EndpointModel,
+        reference: str | Path | CausalModel | EndpointModel | None,
+        members: TextRecordsLike,
+        nonmembers: TextRecordsLike,
+        population: TextRecordsLike | None = None,
+        *,
+        warnings: Sequence[str] = (),
+        before: Asking | None = None,
+        session: Running = Running("language"),
+    ) -> LanguageAudit:
+        """Measure how far a causal language model gives away the texts it was trained on.
+
+        Parameters
+        ----------
+        target, reference : path, CausalModel or EndpointModel
+            Folders of this machine, models from `load_causal`, or both behind servers.
+        members, nonmembers, population, warnings, before
+            As in `audit_masked`. The energy is minus the log-likelihood.
+        session : Running, optional
+            As in `audit_masked`.
+
+        Returns
+        -------
+        LanguageAudit
+            Findings for the loss, for the likelihood ratio if there is a reference, and for the
+            signals of `token_signals`.
+
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+        """
+        return _audit_model(
+            self,
+            (target, reference),
+            (members, nonmembers, population),
+            plan=MaskPlan(seed=session.seed),
+            recall=self.recall,
+            warnings=warnings,
+            before=before,
+            session=session,
+        )
+
+
+audit_causal = one_line(CausalOptions, CausalOptions.run, "audit_causal")
+
+
+def _audit_model(
+    options: ReadingOptions,
+    asked_models: tuple[Any, Any],
+    given: tuple[TextRecordsLike, TextRecordsLike, TextRecordsLike | None],
     *,
-    plan: MaskPlan | None = None,
-    form: Form = "mean",
-    columns: Columns | None = None,
-    threshold: str | Sequence[str] | None = None,
-    fpr: float | Sequence[float] = FPRS,
-    show: Sequence[str] = (),
-    coins: Coins | str | Path | None = None,
-    warnings: Sequence[str] = (),
-    device: str = "cpu",
-    precision: AskedPrecision = "float32",
-    windows: Windows = WHOLE,
-    base: str | Path | None = None,
-    energies: str | Path | None = None,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_masked",
-    provenance: Mapping[str, str] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    before: Callable[[Sequence[AnyModel]], None] | None = None,
-) -> LanguageAudit:
-    """Measure how far a masked language model gives away the texts it was trained on.
-
-    Parameters
-    ----------
-    target, reference : path or MaskedModel
-        Folders of this machine, or models from `load_masked`. Without a reference (None) that of
-        a PEFT adapter is its base; else only the loss attack is played, and two of the controls
-        are missing.
-    members, nonmembers, population : path, sequence of str, mapping of lists, or data frame
-        Texts that the target was trained on; texts like them that it was not trained on; further
-        ones of that kind, which thresholds are taken from. See `load_texts` for files.
-    plan : MaskPlan, optional
-        How texts are masked; by default 10 balanced masks of 15%, drawn by `seed`. The pattern
-        ``single`` gives the normalised energy.
-    form : "mean" or "sum"
-        Form of the energy; the sum grows with a text's length.
-    columns : Columns, optional
-        Where texts, ids and groups have other names than the usual ones.
-    threshold, fpr, show, warnings, level, command
-        As in `audit_language`.
-    coins : Coins or path, optional
-        As in `audit_language`; the texts must be those that they dealt.
-    device, precision, windows
-        As in `load_masked`, where paths are given.
-    base : str or pathlib.Path, optional
-        The folder of the target's base, where the target is a PEFT adapter that does not name it.
-    energies : str or pathlib.Path, optional
-        A ``.parquet`` or ``.csv`` file to keep the energies in, for `audit_language`.
-    run : str or pathlib.Path, optional
-        A folder that keeps what the models answered: a stopped audit goes on there, and one of a
-        second target finds the answers of its reference.
-    n_jobs, progress, invocation
-        As in `token_log_probabilities`; the progress counts texts, once a model.
-    seed : int
-        Seed of all random draws.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
-    before : callable, optional
-        Called with the models when all that was given is checked, before they are asked.
-
-    Returns
-    -------
-    LanguageAudit
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
-
-    Notes
-    -----
-    Mireshghallah et al. (2022), section 2.
-    """
-    asked = asked_for(threshold, fpr, seed, level)
-    check_asked(asked, show, energies, population is not None)
-    checks.kind(plan, "plan", MaskPlan, "a MaskPlan()")
-    checks.kind(windows, "windows", Windows, "a Windows()")
-    checks.kind(columns, "columns", Columns, "a Columns()")
-    columns = with_chat(columns, target, base)
-    texts, dealt = judged_texts(
-        members, nonmembers, population=population, columns=columns, coins=coins
-    )
-    load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
-    models = compared_models(target, reference, load, base)
-    running = Running(
-        command=command,
-        seed=seed,
-        level=level,
-        provenance=provenance,
-        run=run,
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    plan = plan or MaskPlan(seed=seed)
-    scores = _scores(
-        models,
-        texts,
-        plan=plan,
-        form=form,
-        recall=None,
-        energies=energies,
-        before=before,
-        running=running,
-    )
-    masks = {"masks": json.dumps(plan.describe()), "energy": f"{form} form"}
-    about = {**origin_of(models), **masks}
-    return audit_of(
-        scores, asked, show=show, coins=dealt, warnings=warnings, running=running, about=about
-    )
-
-
-def audit_causal(
-    target: str | Path | CausalModel | EndpointModel,
-    reference: str | Path | CausalModel | EndpointModel | None,
-    members: TextRecordsLike,
-    nonmembers: TextRecordsLike,
-    population: TextRecordsLike | None = None,
-    *,
-    form: Form = "mean",
+    plan: MaskPlan,
     recall: int | None = None,
-    columns: Columns | None = None,
-    threshold: str | Sequence[str] | None = None,
-    fpr: float | Sequence[float] = FPRS,
-    show: Sequence[str] = (),
-    coins: Coins | str | Path | None = None,
-    warnings: Sequence[str] = (),
-    device: str = "cpu",
-    precision: AskedPrecision = "float32",
-    windows: Windows = WHOLE,
-    base: str | Path | None = None,
-    energies: str | Path | None = None,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_causal",
-    provenance: Mapping[str, str] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    before: Callable[[Sequence[AnyModel]], None] | None = None,
+    warnings: Sequence[str],
+    before: Asking | None,
+    session: Running,
 ) -> LanguageAudit:
-    """Measure how far a causal language model gives away the texts it was trained on.
-
-    Parameters
-    ----------
-    target, reference : path, CausalModel or EndpointModel
-        Folders of this machine, models from `load_causal`, or both behind servers.
-    members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
-        As in `audit_masked`. The energy is minus the log-likelihood.
-    recall : int, optional
-        Also play ReCaLL: each text is read once more after at most this many texts of the
-        population, whose people are left out of it; see `prefix_apart`.
-    device, precision, windows, base, energies, run, n_jobs, progress, seed, level, command
-        As in `audit_masked`.
-    provenance, invocation, before
-        As in `audit_masked`.
-
-    Returns
-    -------
-    LanguageAudit
-        Findings for the loss, for the likelihood ratio if there is a reference, and for the signals
-        of `token_signals`.
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
-    """
-    asked = asked_for(threshold, fpr, seed, level)
-    check_asked(asked, show, energies, population is not None)
-    checks.kind(windows, "windows", Windows, "a Windows()")
-    checks.kind(columns, "columns", Columns, "a Columns()")
-    columns = with_chat(columns, target, base)
+    """Return the audit of a target and its reference, by their energies of the texts."""
+    asked = asked_for(options.threshold, options.fpr, session.seed, session.level)
+    members, nonmembers, population = given
+    check_asked(asked, options.show, options.energies, population is not None)
+    checks.kind(options.windows, "windows", Windows, "a Windows()")
+    checks.kind(options.columns, "columns", Columns, "a Columns()")
+    target, reference = asked_models
+    columns = with_chat(options.columns, target, options.base)
     texts, dealt = judged_texts(
-        members, nonmembers, population=population, columns=columns, coins=coins
+        members, nonmembers, population=population, columns=columns, coins=options.coins
     )
-    load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
-    models = compared_models(target, reference, load, base)
-    running = Running(
-        command=command,
-        seed=seed,
-        level=level,
-        provenance=provenance,
-        run=run,
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
+    masked = isinstance(options, MaskedOptions)
+    load: Callable[..., AnyModel] = functools.partial(
+        load_masked if masked else load_causal,
+        device=options.device,
+        precision=options.precision,
+        windows=options.windows,
     )
-    plan = MaskPlan(seed=seed)
+    models = compared_models(target, reference, load, options.base)
     scores = _scores(
         models,
         texts,
         plan=plan,
-        form=form,
+        form=options.form,
         recall=recall,
-        energies=energies,
+        energies=options.energies,
         before=before,
-        running=running,
+        running=session,
     )
-    about = {**origin_of(models), "energy": f"{form} form"}
+    masks = {"masks": json.dumps(plan.describe())} if masked else {}
+    told = {**origin_of(models), **masks, "energy": f"{options.form} form"}
     return audit_of(
-        scores, asked, show=show, coins=dealt, warnings=warnings, running=running, about=about
+        scores,
+        asked,
+        show=options.show,
+        coins=dealt,
+        warnings=warnings,
+        running=session,
+        about=told,
     )
 
 

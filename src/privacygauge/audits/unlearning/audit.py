@@ -87,8 +87,8 @@ _APART = {
     "more than training.",
     "form": "How the texts are written tells forgotten from fresh ones without any model: they "
     "differ in more than training.",
-    "strings": "A word or a short string of characters is in far more texts of one kind than chance "
-    "puts there: they differ in more than training.",
+    "strings": "A word or a short string of characters is in far more texts of one kind than "
+    "chance puts there: they differ in more than training.",
 }
 
 
