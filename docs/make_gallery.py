@@ -168,7 +168,7 @@ def language(_made: Path) -> Any:
 def extraction(_made: Path) -> Any:
     """Return the audit of made-up probabilities that a model writes the end of a note."""
     from privacygauge.audits.extraction.audit import audit_of
-    from privacygauge.audits.work import Running
+    from privacygauge.audits.work import Session
     from privacygauge.language.canaries import made_up_names
     from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
     from privacygauge.language.extraction import SuffixLikelihoods, Writing
@@ -194,7 +194,7 @@ def extraction(_made: Path) -> Any:
         SuffixLikelihoods(target, target > -0.5),
         SuffixLikelihoods(reference, reference > -0.5),
     )
-    return audit_of(found, Running("language extract"), {})
+    return audit_of(found, Session("language extract"), {})
 
 
 def canaries(_made: Path) -> Any:

@@ -55,6 +55,7 @@ from .audits.unlearning.audit import audit_unlearning as audit_unlearning
 from .audits.vulnerable.audit import VulnerableOptions as VulnerableOptions
 from .audits.vulnerable.audit import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.audit import vulnerable_records as vulnerable_records
+from .audits.work import Session as Session
 from .audits.worst_case.audit import WorstCaseOptions as WorstCaseOptions
 from .audits.worst_case.audit import audit_worst_case as audit_worst_case
 from .audits.worst_case.audit import compare_worst_cases as compare_worst_cases

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from privacygauge.audits.extraction.audit import ExtractionAudit, audit_of
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
 from privacygauge.language.extraction import Nearness, SuffixLikelihoods, Writing
@@ -83,5 +83,5 @@ def example(
         models[1] if reference else None,
         **near,
     )
-    running = Running("audit_extraction", seed, level)
+    running = Session("audit_extraction", seed, level)
     return audit_of(found, running, {}, show_texts=show_texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privacygauge.audits.unlearning.audit import ForgottenRecords, UnlearningAudit, audit_of
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 
 
 def records(
@@ -42,4 +42,4 @@ def records(
 
 def example(seed: int = 0, n: int = 400, *, level: float = 0.95, **made) -> UnlearningAudit:
     """Return the audit of made-up `records`."""
-    return audit_of(records(seed, n, **made), Running("unlearning", seed, level))
+    return audit_of(records(seed, n, **made), Session("unlearning", seed, level))

@@ -7,7 +7,7 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.audits.extraction.audit import audit_of
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.language.controls import unlearnt
 from tests.audits.example_extraction import example
 from tests.language.made_scores import made_scores
@@ -46,5 +46,5 @@ def test_both_audits_warn_of_it():
 def test_extraction_warns_of_it(lift):
     found = example(leak=0.0).found
     worse = replace(found.target, log_probability=found.target.log_probability - lift)
-    audit = audit_of(replace(found, target=worse), Running("audit_extraction", 0, 0.95), {})
+    audit = audit_of(replace(found, target=worse), Session("audit_extraction", 0, 0.95), {})
     assert any("what stands around them" in x for x in audit.warnings) == (lift > 0)

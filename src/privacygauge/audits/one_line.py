@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar
 
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.runs.options import Options
 
 T = TypeVar("T")
 
 _SESSION = "session"
-"""Parameter of the methods that run an audit: the settings of the run, a `Running`."""
+"""Parameter of the methods that run an audit: the settings of the run, a `Session`."""
 
 
 def one_line(
@@ -37,7 +37,7 @@ def one_line(
     Returns
     -------
     callable
-        Takes the data and further arguments of `run`, and the fields of `options` and of `Running`
+        Takes the data and further arguments of `run`, and the fields of `options` and of `Session`
         as keywords. Its signature and its documentation name each of them.
     """
     own = [
@@ -47,20 +47,20 @@ def one_line(
     ]
     taken = {parameter.name for parameter in own}
     of_options = [(f, text) for f, text in options.described() if f.name not in taken]
-    of_session = [f for f in fields(Running) if f.name != "command"]
+    of_session = [f for f in fields(Session) if f.name != "command"]
     keywords = [*(f for f, _ in of_options), *of_session]
 
     def audit(*data: Any, **given: Any) -> T:
         further = {key: value for key, value in given.items() if key in taken}
         asked = _fields_of(options, given)
-        session = _fields_of(Running, {"command": command or name, **given})
+        session = _fields_of(Session, {"command": command or name, **given})
         for key in given:
             if key not in taken and key not in asked and key not in session:
                 known = [*taken, *(f.name for f in keywords)]
                 close = difflib.get_close_matches(key, known, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise TypeError(f"{name}() got an unexpected keyword argument {key!r}{hint}")
-        return run(options(**asked), *data, session=Running(**session), **further)
+        return run(options(**asked), *data, session=Session(**session), **further)
 
     audit.__name__ = audit.__qualname__ = name
     audit.__module__ = run.__module__
@@ -93,7 +93,7 @@ _RUN_SETTINGS = (
     "seed, level, run, n_jobs, progress, invocation, provenance",
     "    Seed of all draws, level of every interval, folder that keeps the results, number of",
     "    processes, callback for progress, and facts about the call for its run and report; see",
-    "    `Running`.",
+    "    `Session`.",
 )
 
 

@@ -11,7 +11,7 @@ from privacygauge.classifier.forms import standardise_columns
 from privacygauge.classifier.names import MODELS
 
 if TYPE_CHECKING:
-    from privacygauge.audits.work import Running, Work
+    from privacygauge.audits.work import Session, Work
     from privacygauge.classifier.defences.trainings import Before, Trainings
     from privacygauge.classifier.held import Held
     from privacygauge.classifier.tables import Records
@@ -142,7 +142,7 @@ def load_labelled_records(
     )
 
 
-def on_records(running: Running, records: Records, **further: str) -> Running:
+def on_records(running: Session, records: Records, **further: str) -> Session:
     """Return `running` with the number of records and further notes in its provenance."""
     notes = {"membership": "; ".join(records.notes)} if records.notes else {}
     known = {**(running.provenance or {}), "records": f"{len(records):,}", **further, **notes}

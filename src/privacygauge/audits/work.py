@@ -23,11 +23,11 @@ from privacygauge.runs.user_code import code_in, compared_code
 
 
 @dataclass(frozen=True)
-class Running:
-    """Settings of a run that the calls of all kinds of audit share."""
+class Session:
+    """Settings that all kinds of audit share: seed, level, run folder, workers."""
 
-    command: str
-    """Name of the command, as the report prints it."""
+    command: str = "privacygauge"
+    """Name of the command or call, as the report prints it."""
     seed: int = 0
     """Seed of all random draws."""
     level: float = 0.95
@@ -140,7 +140,7 @@ class Work:
             "made": self.made or today(),
         }
 
-    def running(self, command: str, request: Request, progress: Progress | None = None) -> Running:
+    def running(self, command: str, request: Request, progress: Progress | None = None) -> Session:
         """Return the settings of the run of an audit of the requested files.
 
         Raises
@@ -150,7 +150,7 @@ class Work:
         """
         told = request.told(command)
         again = self.invocation(command, request)
-        return Running(**told, run=self.run, invocation=again, n_jobs=self.jobs, progress=progress)
+        return Session(**told, run=self.run, invocation=again, n_jobs=self.jobs, progress=progress)
 
     @property
     def made(self) -> str:

@@ -220,7 +220,7 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     checks.below_one(delta, "delta")
     # Ville's inequality: a fair bettor's capital ever reaches 1 / error with at most that error.
     needed = -np.log1p(-checks.level(level))
-    # Running counts, shape (n, 1), against the stakes, shape (10,).
+    # Session counts, shape (n, 1), against the stakes, shape (10,).
     right, wrong, none = (np.cumsum(seen == x)[:, None] for x in (1, -1, 0))
     # Terms that do not depend on epsilon: a wrong guess loses the whole stake, (1 - stake), and a
     # row without a guess is taken at epsilon 0.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.classifier.attributes_judged import (
     GainOverImputation,
     JudgedGuesses,
@@ -161,7 +161,7 @@ class AttributeOptions(Options):
         member: ArrayLike,
         ids: ArrayLike | None = None,
         unit: ArrayLike | None = None,
-        session: Running = Running("attribute"),
+        session: Session = Session("attribute"),
     ) -> AttributeAudit:
         """Audit whether a trained model gives away a sensitive column of its training people.
 
@@ -190,7 +190,7 @@ class AttributeOptions(Options):
         ids, unit : array_like, shape (n,), optional
             Names of the records, and the person behind each; intervals and splits count people.
             Default: equal rows of one class and side are one person.
-        session : Running, optional
+        session : Session, optional
             Seed, and level in (0, 1); the intervals of all attacks hold jointly.
 
         Returns

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,
@@ -181,7 +181,7 @@ class CandidateOptions(Options):
         y: ArrayLike | None = None,
         *,
         unit: ArrayLike | None = None,
-        session: Running = Running("candidates"),
+        session: Session = Session("candidates"),
     ) -> CandidateAudit:
         """Play the candidate-set game: estimate which single records are at risk, with intervals.
 
@@ -196,7 +196,7 @@ class CandidateOptions(Options):
         unit : array_like, shape (n,), optional
             The person behind each candidate: all rows of a person are in the same half, and
             intervals resample people.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns

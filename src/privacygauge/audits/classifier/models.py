@@ -24,7 +24,7 @@ from privacygauge.audits.classifier.predictions import (
 from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.one_line import one_line
 from privacygauge.audits.training import Materials, materials, on_records
-from privacygauge.audits.work import Running, Work
+from privacygauge.audits.work import Session, Work
 from privacygauge.classifier.answers import said_of_times
 from privacygauge.classifier.attacked import named_columns
 from privacygauge.classifier.estimators import AVERAGED, ByRows
@@ -84,7 +84,7 @@ class PoolOptions(ReleaseOptions):
         slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
         unit: ArrayLike | str | None = None,
         warnings: Sequence[str] = (),
-        session: Running = Running("classifier"),
+        session: Session = Session("classifier"),
     ) -> Audit:
         """Audit a classifier from its predictions and those of shadow models on the same records.
 
@@ -104,7 +104,7 @@ class PoolOptions(ReleaseOptions):
             As in `audit_classifier`.
         warnings : sequence of str
             Warnings for the reader of the report.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns
@@ -237,7 +237,7 @@ class ModelOptions(ShadowOptions):
         slices: Mapping[str, ArrayLike] | None = None,
         ids: ArrayLike | None = None,
         unit: ArrayLike | None = None,
-        session: Running = Running("classifier"),
+        session: Session = Session("classifier"),
     ) -> Audit:
         """Audit a training procedure for a classifier, or a classifier that it produced.
 
@@ -267,7 +267,7 @@ class ModelOptions(ShadowOptions):
         unit : array_like, shape (n,), optional
             The person behind each record; default: equal ids. One coin puts all records of a person
             in or leaves all out, and intervals resample people.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns
@@ -329,7 +329,7 @@ class ModelOptions(ShadowOptions):
                 *of_units,
                 *said_of_times(int(about.trainer.describe().get(AVERAGED, 1))),
             ],
-            session=Running(
+            session=Session(
                 session.command,
                 session.seed,
                 session.level,

@@ -12,7 +12,7 @@ from privacygauge.audits.classifier.options import PredictionOptions
 from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.classifier.attacked import (
     are_columns,
     attack_rounds,
@@ -59,7 +59,7 @@ def assemble(
     target: Predictions,
     game: GameDescription,
     asked: PredictionAuditOptions,
-    running: Running,
+    running: Session,
     *,
     comparison: Comparison,
     has_shadow: bool,
@@ -198,7 +198,7 @@ class ClassifierOptions(PredictionOptions):
         shadow_features: ArrayLike | None = None,
         slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
         unit: ArrayLike | str | None = None,
-        session: Running = Running("classifier"),
+        session: Session = Session("classifier"),
     ) -> Audit:
         """Audit a classifier from its predictions alone.
 
@@ -223,7 +223,7 @@ class ClassifierOptions(PredictionOptions):
         unit : array_like (n,) or str, optional
             The person behind each row, or the name of the target's column with the person; default:
             the target's `unit`, or equal ids. Intervals, halves and slices treat a unit as a whole.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns

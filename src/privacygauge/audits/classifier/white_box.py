@@ -16,7 +16,7 @@ from privacygauge.audits.classifier.predictions import (
 )
 from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.classifier.attacked import missing_classes, require_other_rows
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import predictions
@@ -74,7 +74,7 @@ class WhiteBoxOptions(Options):
         slices: Mapping[str, ArrayLike] | None = None,
         ids: ArrayLike | None = None,
         unit: ArrayLike | None = None,
-        session: Running = Running("white-box"),
+        session: Session = Session("white-box"),
     ) -> Audit:
         """Audit a torch network against an adversary who holds its weights.
 
@@ -95,7 +95,7 @@ class WhiteBoxOptions(Options):
             fifths of the records, learns on these, and is judged on another fifth, in turn.
         slices, ids, unit
             As in `audit_model`; parts keep the records of a person together, too.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns

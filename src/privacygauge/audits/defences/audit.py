@@ -20,7 +20,7 @@ from privacygauge.audits.defences.sections import (
     sections,
 )
 from privacygauge.audits.defences.verdict import DefenceResult, adversary, verdict
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.classifier.attacked import beside_shadow
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
@@ -200,7 +200,7 @@ def audit_defences(
     -----
     Song & Mittal (2021), section 3.2.
     """
-    running = Running(command, seed, level, provenance)
+    running = Session(command, seed, level, provenance)
     owned = settle_units(as_predictions(target, "target", unit=unit))
     target = owned.target
     of_units = owned.warnings
@@ -255,7 +255,7 @@ def audit_defended(
     InputError
         If the defended answers are on other records.
     """
-    running = Running(command, seed, level, provenance)
+    running = Session(command, seed, level, provenance)
     owned = settle_units(as_predictions(target, "target", unit=unit))
     target = owned.target
     of_units = owned.warnings
@@ -346,7 +346,7 @@ def audit_training_defences(
     Song & Mittal (2021), section 3.2. Epochs are chosen by the accuracy of shadow models, so the
     choice favours no attack on the target.
     """
-    running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
+    running = Session(command=command, seed=seed, level=level, provenance=provenance, run=run)
     records = prepare_records(model, x, y)
     suite = training_attacks(logits=records.trainer.logits) if attacks is None else attacks
     owner = owners(unit, ids, len(records.y))
@@ -368,7 +368,7 @@ def audit_training_defences(
 
 
 def _audit(
-    played: PlayedDefences, fitted: str, warnings: Sequence[str], running: Running
+    played: PlayedDefences, fitted: str, warnings: Sequence[str], running: Session
 ) -> DefenceAudit:
     """Return the audit of the attacks and defences that were run, with warnings."""
     found = played.found

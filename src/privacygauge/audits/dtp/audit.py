@@ -28,7 +28,7 @@ from privacygauge.audits.dtp.verdict import (
     verdict,
 )
 from privacygauge.audits.training import load_labelled_records
-from privacygauge.audits.work import Running, Work
+from privacygauge.audits.work import Session, Work
 from privacygauge.classifier import estimators
 from privacygauge.classifier.dtp.findings import (
     DtpOptions,
@@ -204,7 +204,7 @@ def audit_dtp(
     >>> found.decision
     'do not publish'
     """
-    running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
+    running = Session(command=command, seed=seed, level=level, provenance=provenance, run=run)
     asked = DtpOptions(
         width=bin_width,
         queries=queries,

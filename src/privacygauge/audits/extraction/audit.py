@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
@@ -241,7 +241,7 @@ def audit_extraction(
     Hayes et al. (2024), definition 3.3, for (n, p)-discoverable extraction; Zhang et al. (2023)
     for the reference as a counterfactual; Carlini et al. (2023) for verbatim extraction.
     """
-    running = Running(command, seed, level, provenance, progress=progress)
+    running = Session(command, seed, level, provenance, progress=progress)
     checks.kind(writing, "writing", Writing, "a Writing()")
     checks.kind(asked, "asked", Tries, "a Tries()")
     checks.kind(columns, "columns", Columns, "a Columns()")
@@ -283,7 +283,7 @@ def audit_extraction(
 
 
 def audit_of(
-    found: Extracted, running: Running, about: Mapping[str, str], *, show_texts: bool = False
+    found: Extracted, running: Session, about: Mapping[str, str], *, show_texts: bool = False
 ) -> ExtractionAudit:
     """Return the audit of extraction results, with its warnings."""
     beyond = found.rates(found.hits[SAMPLED], running.level).difference

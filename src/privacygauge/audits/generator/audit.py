@@ -22,7 +22,7 @@ from privacygauge.audits.generator.verdict import (
     target_name,
     verdict,
 )
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import owners
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
@@ -246,7 +246,7 @@ def audit_synthetic(
     -----
     Meeus et al. (2023), sections 2.3, 4 and 5.
     """
-    running = Running(command=command, seed=seed, level=level, provenance=provenance, run=run)
+    running = Session(command=command, seed=seed, level=level, provenance=provenance, run=run)
     made_by = as_generator(generator)
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop

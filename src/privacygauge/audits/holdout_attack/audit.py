@@ -24,7 +24,7 @@ from privacygauge.audits.holdout_words import (
     points_estimate,
 )
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core.estimate import Estimate
 from privacygauge.holdout.contest import (
     AttackResult,
@@ -140,7 +140,7 @@ class HoldoutAttackOptions(AttackDesign):
         queries: int,
         *,
         logits: ArrayLike | str | Path | None = None,
-        session: Running = Running("holdout attack"),
+        session: Session = Session("holdout attack"),
     ) -> HoldoutAudit:
         """Measure how much an attacker learns about a test set's labels from scores of submissions.
 
@@ -156,7 +156,7 @@ class HoldoutAttackOptions(AttackDesign):
             Submissions of each attack, at least 0.
         logits : array_like of shape (n, m), or a file, optional
             Logits of a base model, from which the attacker starts.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns

@@ -24,7 +24,7 @@ from privacygauge.audits.holdout_words import (
     points_estimate,
 )
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bias_bounds import (
     ATTACK,
@@ -144,7 +144,7 @@ class HoldoutBoundOptions(BoundDesign):
         queries: int,
         *,
         accounts: int = 1,
-        session: Running = Running("holdout bound"),
+        session: Session = Session("holdout bound"),
     ) -> HoldoutBounds:
         """Bound the gain from submissions to a test set: by attack, by honest selection, at most.
 
@@ -156,7 +156,7 @@ class HoldoutBoundOptions(BoundDesign):
             Submissions of each account, at least 1.
         accounts : int, default 1
             Accounts, at least 1; a guard with a memory has one per account.
-        session : Running, optional
+        session : Session, optional
             Seed of the simulation; the level is `probability`.
 
         Returns

@@ -31,11 +31,11 @@ Example: privacygauge holdout bound --n 50000 --classes 1000 --accounts 52 --per
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
     """Compute the requested bounds."""
     from privacygauge.audits.holdout_bound.audit import HoldoutBoundOptions
-    from privacygauge.audits.work import Running
+    from privacygauge.audits.work import Session
 
     queries, accounts = asked.submissions
     return asked.part(HoldoutBoundOptions).run(
-        asked.n, asked.classes, queries, accounts=accounts, session=Running(_NAME, asked.seed)
+        asked.n, asked.classes, queries, accounts=accounts, session=Session(_NAME, asked.seed)
     )
 
 

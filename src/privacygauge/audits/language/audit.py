@@ -14,7 +14,7 @@ import numpy as np
 from privacygauge.audits.language.report import report
 from privacygauge.audits.language.verdict import LanguageResult
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.played import GameDescription
@@ -83,8 +83,8 @@ class JudgingOptions(Options):
 
     threshold: str | Sequence[str] | None = keyword(
         "Source of thresholds: ``population``, ``oracle`` or ``mean-train``, or several. By "
-        "default the population, or the oracle without one; the loss is then also played with the mean "
-        "training loss.",
+        "default the population, or the oracle without one; the loss is then also played with the "
+        "mean training loss.",
         default=None,
     )
     fpr: float | Sequence[float] = keyword(
@@ -112,7 +112,7 @@ class LanguageOptions(JudgingOptions):
         scores: TextScoresLike,
         *,
         warnings: Sequence[str] = (),
-        session: Running = Running("language"),
+        session: Session = Session("language"),
     ) -> LanguageAudit:
         """Measure how far the energies of texts give away a language model's training data.
 
@@ -122,7 +122,7 @@ class LanguageOptions(JudgingOptions):
             Energies beside what is known of each sample; see `load_text_scores` for the columns.
         warnings : sequence of str
             Warnings for the reader of the report.
-        session : Running, optional
+        session : Session, optional
             Seed, and level in (0, 1); the intervals of the controls hold together at this level.
 
         Returns
@@ -178,7 +178,7 @@ def audit_of(
     show: Sequence[str],
     coins: Coins | None,
     warnings: Sequence[str],
-    running: Running,
+    running: Session,
     about: Mapping[str, str] | None = None,
 ) -> LanguageAudit:
     """Run the audit of `audit_language`; `about` are lines before those of `running`."""
@@ -321,7 +321,7 @@ class MaskedOptions(ReadingOptions):
         *,
         warnings: Sequence[str] = (),
         before: Asking | None = None,
-        session: Running = Running("language"),
+        session: Session = Session("language"),
     ) -> LanguageAudit:
         """Measure how far a masked language model gives away the texts it was trained on.
 
@@ -338,7 +338,7 @@ class MaskedOptions(ReadingOptions):
             Warnings for the reader of the report.
         before : callable, optional
             Called with the models when all that was given is checked, before they are asked.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers. A stopped audit goes on in its folder, and one of a
             second target finds the answers of its reference there. The progress counts texts, once
             a model.
@@ -391,7 +391,7 @@ class CausalOptions(ReadingOptions):
         *,
         warnings: Sequence[str] = (),
         before: Asking | None = None,
-        session: Running = Running("language"),
+        session: Session = Session("language"),
     ) -> LanguageAudit:
         """Measure how far a causal language model gives away the texts it was trained on.
 
@@ -401,7 +401,7 @@ class CausalOptions(ReadingOptions):
             Folders of this machine, models from `load_causal`, or both behind servers.
         members, nonmembers, population, warnings, before
             As in `audit_masked`. The energy is minus the log-likelihood.
-        session : Running, optional
+        session : Session, optional
             As in `audit_masked`.
 
         Returns
@@ -439,7 +439,7 @@ def _audit_model(
     recall: int | None = None,
     warnings: Sequence[str],
     before: Asking | None,
-    session: Running,
+    session: Session,
 ) -> LanguageAudit:
     """Return the audit of a target and its reference, by their energies of the texts."""
     asked = asked_for(options.threshold, options.fpr, session.seed, session.level)
@@ -491,7 +491,7 @@ def _scores(
     recall: int | None,
     energies: str | Path | None,
     before: Callable[[Sequence[AnyModel]], None] | None,
-    running: Running,
+    running: Session,
 ) -> TextScores:
     """Return the energies of the texts, and write them if requested."""
     scores = text_energies(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import ALL, FINAL_GAP, UNDECIDED
 from privacygauge.holdout.history.findings import (
@@ -173,7 +173,7 @@ def audit_leaderboard(
     >>> audit_leaderboard(attacked_history(np.random.default_rng(0), "nb", n=400, queries=60))
     <LeaderboardAudit: 1 account stands out: attacker-0>
     """
-    running = Running(command, seed, level, provenance)
+    running = Session(command, seed, level, provenance)
     found = examine_history(history, guards, seed, level)
     origin = running.origin("pandas", skipped=found.missing, warnings=history_warnings(history))
     return LeaderboardAudit(**vars(found), origin=origin)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.privacy_claim.report import NO_CONTROL, ClaimResult, plot_curve, report
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.classifier.canaries import CanaryGame, Scorer
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.core.estimate import Skipped
@@ -136,7 +136,7 @@ def audit_privacy_claim(
     >>> audit_privacy_claim({"score": noisy, "member": member}, 1.0, 1e-5)
     <ClaimAudit: The claim is refuted: epsilon is at least ...>
     """
-    running = Running(command, seed, level, provenance)
+    running = Session(command, seed, level, provenance)
     claim = PrivacyClaim(epsilon, delta)
     of = claim_unit(claim_of, adjacency)
     of.steps(1, left_out)  # refused before any work

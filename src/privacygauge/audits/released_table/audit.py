@@ -16,7 +16,7 @@ from privacygauge.audits.released_table.result import (
     no_control,
 )
 from privacygauge.audits.released_table.sections import plot_risks, plot_roc
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.played import GameDescription, Records
@@ -160,7 +160,7 @@ def audit_released(
     >>> audit_released(people[:30], people[:30], people[30:], attempts=20)
     <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
     """
-    running = Running(command, seed, level, provenance)
+    running = Session(command, seed, level, provenance)
     checks.kind(schema, "schema", Schema, "a Schema, such as that of read_table(...)")
     compared = (*(secrets or ()), *show, *(() if label is None else (label,)))
     columns = (continuous, categorical, drop)
@@ -221,7 +221,7 @@ def _parts_without(
 
 
 def _audit_of(
-    found: ReleaseMeasurement, running: Running, warnings: Sequence[str], show: Sequence[str]
+    found: ReleaseMeasurement, running: Session, warnings: Sequence[str], show: Sequence[str]
 ) -> ReleasedAudit:
     """Return the audit of what was measured."""
     played = found.played

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core import checks, seeds, units
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Estimate, Skipped
@@ -262,7 +262,7 @@ def audit_unlearning(
     from privacygauge.language.text_energies import load_either
 
     models = {"before": before, "after": after, "retrained": retrained}
-    running = Running("audit_unlearning", seed, level)
+    running = Session("audit_unlearning", seed, level)
     if forgotten is None and fresh is None:
         return audit_of(records_of_predictions(models, unit), running)
     if forgotten is None or fresh is None:
@@ -278,7 +278,7 @@ def audit_unlearning(
     )
 
 
-def audit_of(records: ForgottenRecords, running: Running) -> UnlearningAudit:
+def audit_of(records: ForgottenRecords, running: Session) -> UnlearningAudit:
     """Return the audit of some records."""
     found = measure_unlearning(
         records.before,
@@ -360,7 +360,7 @@ def records_of_texts(
     columns: Columns | None,
     *,
     load: Callable[[str | Path], Model],
-    running: Running,
+    running: Session,
     started: Callable[[], None] | None = None,
 ) -> ForgottenRecords:
     """Return the texts with their log-probabilities under language models.
@@ -373,7 +373,7 @@ def records_of_texts(
         As in `audit_unlearning`.
     load : callable
         Returns the model in a folder.
-    running : Running
+    running : Session
         Seed, level, folder of the answers, and callback of the texts done.
     started : callable, optional
         Called once all arguments are checked, before a model is queried.

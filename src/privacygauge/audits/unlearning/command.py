@@ -114,12 +114,12 @@ def play(asked: UnlearningRequest, work: Work) -> UnlearningAudit:
         records_of_predictions,
         records_of_texts,
     )
-    from privacygauge.audits.work import Running
+    from privacygauge.audits.work import Session
 
     models = {"before": asked.before, "after": asked.after, "retrained": asked.retrained}
     told = asked.told(_NAME)
     if asked.forgotten is None or asked.fresh is None:
-        return audit_of(records_of_predictions(models, asked.unit), Running(**told))
+        return audit_of(records_of_predictions(models, asked.unit), Session(**told))
     from privacygauge.language.text_energies import load_either
 
     settled = asked.settled()
@@ -128,7 +128,7 @@ def play(asked: UnlearningRequest, work: Work) -> UnlearningAudit:
     precision = cast("Precision", asked.precision)
     with work.resumable(asked), work.bar("Reading texts") as progress:
         answers = None if work.run is None else work.run / ANSWERS
-        running = Running(**told, run=answers, progress=progress)
+        running = Session(**told, run=answers, progress=progress)
         records = records_of_texts(
             models,
             asked.forgotten,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.report.document import frame
@@ -187,7 +187,7 @@ class VulnerableOptions(Options):
         drop: Sequence[str] = (),
         reference: Table | pd.DataFrame | str | Path | object | None = None,
         unit: ArrayLike | None = None,
-        session: Running = Running("vulnerable", level=LEVEL),
+        session: Session = Session("vulnerable", level=LEVEL),
     ) -> VulnerableRecords:
         """Return every record's vulnerability score: its mean distance to its nearest neighbours.
 
@@ -206,7 +206,7 @@ class VulnerableOptions(Options):
         unit : array_like, shape (n,), optional
             The person behind each record, whose other records are not neighbours; default: each
             record is a person.
-        session : Running, optional
+        session : Session, optional
             Kept in the report.
 
         Returns

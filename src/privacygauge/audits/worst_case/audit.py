@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.one_line import one_line
-from privacygauge.audits.work import Running
+from privacygauge.audits.work import Session
 from privacygauge.audits.worst_case.report import report
 from privacygauge.audits.worst_case.verdict import WorstCaseResult
 from privacygauge.classifier.defences.training import TrainingDefence
@@ -61,7 +61,7 @@ def compare_trainings(
     y: ArrayLike,
     defences: Sequence[TrainingDefence | Trainer | str],
     design: WorstCaseDesign,
-    running: Running,
+    running: Session,
     *,
     label: WrongLabel | None = None,
     unit: ArrayLike | None = None,
@@ -118,7 +118,7 @@ class WorstCaseOptions(WorstCaseDesign):
         *,
         label: WrongLabel | None = None,
         unit: ArrayLike | None = None,
-        session: Running = Running("worst-case"),
+        session: Session = Session("worst-case"),
     ) -> WorstCaseAudit:
         """Measure attacks on mislabelled canaries, and on ordinary records.
 
@@ -138,7 +138,7 @@ class WorstCaseOptions(WorstCaseDesign):
         unit : array_like, shape (n,), optional
             The person behind each record: one coin decides for all records of a person, and
             intervals count people.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns
@@ -176,7 +176,7 @@ class WorstCaseOptions(WorstCaseDesign):
         unit: ArrayLike | None = None,
         delta: float | None = None,
         before: Before | None = None,
-        session: Running = Running("worst-case"),
+        session: Session = Session("worst-case"),
     ) -> WorstCaseComparison:
         """Measure attacks on canaries and ordinary records, by each way to train.
 
@@ -205,7 +205,7 @@ class WorstCaseOptions(WorstCaseDesign):
             Delta of defences that need one and name none; default: one over the number of records.
         before : callable, optional
             Called with the trainings and their cohort before the first model is trained.
-        session : Running, optional
+        session : Session, optional
             Seed, level, run folder and workers.
 
         Returns
