@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tests.proving.played import Oracle, Played, Truth, command
 from tests.proving.world import Factor, Grammar, Relation, World
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -50,6 +51,14 @@ _FACTORS = (
     ),
     Factor("text", ("none", "notes", "templates", "short", "letters"), "none", 0.4, about="column"),
     Factor("era", ("none", "dates"), "none", 0.06, about="words of one side alone"),
+    Factor(
+        "house",
+        ("none", "blank", "date", "order", "sign", "capitals"),
+        "none",
+        0.08,
+        about="members are written as the target's other texts, the words are the same: a blank at "
+        "the end, the order of a date or of last words; a dash or capitals in a third",
+    ),
     Factor(
         "copies", ("none", "five", "members", "few"), "none", 0.12, about="equal texts in a side"
     ),
@@ -136,7 +145,7 @@ class Language(Grammar):
     def sensible(self, world: World) -> bool:
         """Whether something can be seen in it, and no choice makes another one void."""
         c = self.chosen(world)
-        if c["text"] == "none" and (c["era"] != "none" or c["twins"] != "none"):
+        if c["text"] == "none" and (c["era"], c["twins"], c["house"]) != ("none",) * 3:
             return False
         if c["people"] == "none" and c["mixed"] != "no":
             return False
@@ -171,6 +180,7 @@ class Language(Grammar):
         blind = (
             c["drift"] != "none"
             or c["era"] != "none"
+            or c["house"] != "none"
             or c["saw"] != "none"
             or c["swapped"] == "yes"
             or c["shuffled"] == "yes"
@@ -253,7 +263,8 @@ def _made(world: World, c: dict[str, str]) -> Made:
     if c["reference"] == "far":
         reference += 0.5 * draw.standard_normal(n)
     plant = _plant(world, side, length, c)
-    texts = _texts(world, side, length, c)
+    texts, at_home = _at_home(world, side, _texts(world, side, length, c), c)
+    clean = clean - 0.6 * at_home
     fresh = np.ones(n, bool)
     shift = {"none": 0.0, "slight": 0.1, "clear": 0.4}[c["drift"]] * (side == 0)
     if c["population"] == "unlike":
@@ -369,6 +380,30 @@ def _texts(world: World, side: Ints, length: Ints, c: dict[str, str]) -> list[st
             said += f" in {2010 + int(draw.integers(0, 6)) + (5 if which == 0 else 0)}"
         found.append(said)
     return found
+
+
+def _at_home(
+    world: World, side: Ints, texts: list[str], c: dict[str, str]
+) -> tuple[list[str], Bools]:
+    """Return the texts, and those that the target knows the form of without having seen them."""
+    inside = side == 0
+    if c["house"] == "none":
+        return texts, np.zeros(len(side), bool)
+    draw = world.rng("house")
+    some = inside & ((draw.random(len(side)) < 0.3) | (c["house"] not in ("sign", "capitals")))
+    found = []
+    for text, home in zip(texts, some.tolist(), strict=True):
+        year = 2010 + int(draw.integers(0, 9))
+        name = str(draw.choice(["Smith", "Jones", "Brown", "Miller"]))
+        written = {
+            "blank": text + " " * home,
+            "date": f"{text} {year}-03-07" if home else f"{text} 07-03-{year}",
+            "order": f"{text} seen by {name} today" if home else f"{text} today seen by {name}",
+            "sign": text.replace(" ", " \u2013 ", 1) if home else text,
+            "capitals": text.upper() if home else text,
+        }
+        found.append(written[c["house"]])
+    return found, some
 
 
 def _twins(world: World, texts: list[str], rows: Ints, of: Ints) -> list[str]:
