@@ -14,7 +14,7 @@ from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
 from privacygauge.audits.privacy_claim.report import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
 from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
-from privacygauge.datasets.canary_scores import as_canaries
+from privacygauge.datasets.canary_scores import as_canaries, order_warnings
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import GuessCounts, PrivacyClaim, bonferroni_level
 from privacygauge.evaluate.claim_bounds import held_out, log_spaced_counts
@@ -356,6 +356,27 @@ def test_the_control_says_what_the_attack_would_have_shown():
     assert not audit.power.would_refute(PrivacyClaim(audit.power.detectable * 2, 1e-5))
     measured = {x.name: x.found for x in audit.report().measures}
     assert measured["detectable-epsilon"] == audit.power.detectable
+
+
+@pytest.mark.parametrize("order", ["sorted", "in turn"])
+def test_trainings_in_an_order_that_no_coins_give_are_refused(order):
+    """Random scores: whoever knows the next coin wins every bet."""
+    rows = drawn(300, 0.0)
+    member = np.sort(rows["member"]) if order == "sorted" else np.arange(300) % 2 == 0
+    with pytest.raises(InputError, match="give the rows in the order of the trainings"):
+        audit_privacy_claim({**rows, "member": member}, 0.5, design=Sequential())
+    # Of the other designs the order of the rows says nothing.
+    for design in (OneRun(), ManyRuns()):
+        audit = audit_privacy_claim({**rows, "member": member}, 0.5, design=design)
+        assert verdict(audit).grade is not REFUTED
+
+
+def test_fair_coins_in_their_order_are_rarely_doubted():
+    told = [
+        "half of the time" in " ".join(order_warnings(as_canaries(drawn(200, 0.0, seed=seed))))
+        for seed in range(400)
+    ]
+    assert np.count_nonzero(told) <= binom.isf(0.001, 400, 0.01)
 
 
 @pytest.mark.parametrize("design", [OneRun(), ManyRuns()])
