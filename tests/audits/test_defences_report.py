@@ -94,6 +94,7 @@ def test_headline_and_grade_follow_what_is_left():
         "behind it"
     )
     assert "at least 78.0% of the time, with it at most 53.0%" in few.sentences[0]
+    assert any("release answers behind rounding (1 digit)" in line for line in few.advice)
     cured = replace(cured, n_in=5000, n_out=5000)
     assert verdict(cured).grade == NONE
     assert verdict(cured).headline.startswith("No leak found with rounding (1 digit); ")

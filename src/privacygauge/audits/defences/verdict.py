@@ -141,7 +141,7 @@ def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
             f"{found[:1].upper()}{found[1:]}, but an audit of this size could hardly have found "
             f"one: {shown}. A moderate leak begins at {percent(DETECTABLE)}.",
         ),
-        advice=MORE_RECORDS,
+        advice=(*MORE_RECORDS, *((_use(f, UNTOLD),) if helps else ())),
     )
 
 
