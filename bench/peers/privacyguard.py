@@ -61,7 +61,7 @@ def audit_of_records(file: str, models: int, model: str) -> Callable:
 
 
 def bounds(counts: list[tuple[int, int, int]], delta: float, file: str) -> Callable:
-    """Return a call that bounds epsilon by right guesses in one run, and by scores on pure noise."""
+    """Return a call that bounds epsilon by right guesses in one run, and by scores of noise."""
     from importlib.metadata import version
 
     import numpy as np

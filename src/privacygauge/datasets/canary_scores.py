@@ -245,8 +245,7 @@ def canary_warnings(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
 
 
 def order_warnings(rows: CanaryScores) -> tuple[str, ...]:
-    """Return a warning if fair coins hardly fall in the order of the rows; refuse a p-value below
-    1e-6.
+    """Return a warning if fair coins hardly fall in this order; refuse a p-value below 1e-6.
 
     A file that is sorted by member says of each row what the next one is, and a bet on the next
     coin wins without any leak.

@@ -149,8 +149,7 @@ class ComparedDefences:
         return len(self.compared[0].judged.attacks)
 
     def helps(self, c: ComparedDefence) -> bool:
-        """Return whether all attacks behind a defence are significantly weaker than the best is
-        without it."""
+        """Return whether every attack behind a defence is significantly weaker than without it."""
         return c.left.at_most < self.none.reached.accuracy.low
 
     @property

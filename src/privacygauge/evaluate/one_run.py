@@ -168,8 +168,8 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
         low = np.where(rises, middle + 1, low)
         high = np.where(rises, high, middle)
     # Also the neighbour: with equal densities, rounding may move the bisection by one.
-    largest = mean(np.stack([low, np.maximum(low - 1, 1)])).max(axis=0)
-    return tail + 2 * m * delta * largest
+    neighbours = mean(np.stack([low, np.maximum(low - 1, 1)]))
+    return tail + 2 * m * delta * np.maximum(neighbours[0], neighbours[1])
 
 
 def _binomial_upper_tail(r: Ints, v: Ints, q: Floats) -> Floats:

@@ -145,7 +145,9 @@ def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
     )
 
 
-_HELPS_TOO_FEW = "Cannot be told: {name} helps, but so few records may hide a moderate leak behind it"
+_HELPS_TOO_FEW = (
+    "Cannot be told: {name} helps, but so few records may hide a moderate leak behind it"
+)
 
 
 def _undefended_audit_reach(f: DefenceResult) -> Estimate | None:

@@ -24,7 +24,6 @@ from privacygauge.datasets.canary_scores import (
     canary_warnings,
     checked_coins,
     order_warnings,
-    order_warnings,
     with_units,
 )
 from privacygauge.errors import InputError
