@@ -169,7 +169,8 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
         high = np.where(rises, high, middle)
     # Also the neighbour: with equal densities, rounding may move the bisection by one.
     neighbours = mean(np.stack([low, np.maximum(low - 1, 1)]))
-    return tail + 2 * m * delta * np.maximum(neighbours[0], neighbours[1])
+    largest: Floats = np.maximum(neighbours[0], neighbours[1])
+    return tail + 2 * m * delta * largest
 
 
 def _binomial_upper_tail(r: Ints, v: Ints, q: Floats) -> Floats:
