@@ -22,6 +22,7 @@ from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
+    UNSHOWN,
     UNTOLD,
     accuracy_gauge,
     grade_of,
@@ -135,12 +136,16 @@ def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
             f"{percent(f.none.reached.accuracy.low)} of the time, with it at most "
             f"{percent(f.best.left.at_most)}. No leak was found with it"
         )
+    # A defence that helps is described as in any other verdict: its cost, its guarantee.
+    described = (*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f))
     return untold_verdict(
         headline=_HELPS_TOO_FEW.format(name=name) if helps else TOO_FEW,
         sentences=(
             f"{found[:1].upper()}{found[1:]}, but an audit of this size could hardly have found "
             f"one: {shown}. A moderate leak begins at {percent(DETECTABLE)}.",
+            *(described if helps else ()),
         ),
+        unsaid=_limits_text(f) if helps else UNSHOWN,
         advice=(*MORE_RECORDS, *((_use(f, UNTOLD),) if helps else ())),
     )
 
