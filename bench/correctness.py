@@ -65,6 +65,9 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     parts = ("scores", "members", "delta")
     kept = {f"{k}/{part}": x for k, game in games for part, x in zip(parts, game[:3], strict=True)}
     yield "one run by jax-privacy", asked("jax-privacy", "bounds", file=saved("canaries", **kept))
+    counts = {"counts": made.GUESSES, "delta": made.GUESSES_DELTA}
+    yield "right guesses by jax-privacy", asked("jax-privacy", "bounds_of_counts", **counts)
+    yield "right guesses by PrivacyGuard", asked("privacyguard", "bounds", file=noise, **counts)
     probs, labels = made.predictions()
     shifted = made.shifted(probs)
     entropy = saved("entropy", labels=labels, probs=probs, logits=np.log(probs), shifted=shifted)

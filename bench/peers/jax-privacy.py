@@ -37,3 +37,18 @@ def bounds(file: str) -> Callable:
         return found
 
     return call
+
+
+def bounds_of_counts(counts: list[tuple[int, int, int]], delta: float) -> Callable:
+    """Return a call that bounds epsilon by right guesses, each number fixed in advance."""
+    from jax_privacy import auditing
+
+    def call() -> dict[str, object]:
+        # From 0 upwards, at the error of a single number of guesses.
+        ways = {"free": auditing._epsilon_one_run, "gaussian": auditing._epsilon_one_run_fdp}
+        found: dict[str, object] = {"version": version("jax-privacy")}
+        for name, way in ways.items():
+            found[name] = [float(way(0.0, *each, 1 - LEVEL, delta)) for each in counts]
+        return found
+
+    return call

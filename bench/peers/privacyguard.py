@@ -1,4 +1,5 @@
-"""PrivacyGuard: LiRA from the logits of shadow models that its user trains, and its analysis."""
+"""PrivacyGuard: LiRA from the logits of shadow models that its user trains, and its analysis; its
+bounds on epsilon."""
 
 from __future__ import annotations
 
@@ -57,3 +58,30 @@ def audit_of_records(file: str, models: int, model: str) -> Callable:
         return [float(found.auc)]
 
     return measure
+
+
+def bounds(counts: list[tuple[int, int, int]], delta: float, file: str) -> Callable:
+    """Return a call that bounds epsilon by right guesses in one run, and by scores of noise."""
+    from importlib.metadata import version
+
+    import numpy as np
+    import torch
+    from privacy_guard.analysis.mia.fdp_analysis_node import FDPAnalysisNode
+    from privacy_guard.analysis.mia.mia_results import MIAResults
+
+    def call() -> dict[str, object]:
+        told = [
+            FDPAnalysisNode(m=m, c=right, c_cap=guesses, threshold=0.05, delta=delta).run_analysis()
+            for m, guesses, right in counts
+        ]
+        with np.load(file) as archive:
+            games = zip(archive["scores"], archive["members"], strict=True)
+            sides = [(torch.tensor(x[inside]), torch.tensor(x[~inside])) for x, inside in games]
+        noise = [MIAResults(*side).compute_acc_auc_ci_epsilon(delta)[2] for side in sides]
+        return {
+            "version": version("privacyguard-platform"),
+            "gaussian": [float(one.eps) for one in told],
+            "noise": [float(one) for one in noise],
+        }
+
+    return call

@@ -24,7 +24,7 @@ from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.register.line import line_of
-from privacygauge.report.grades import LARGE, NONE, SMALL
+from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded_limits, parsed_limits
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Origin, Severity
@@ -87,6 +87,15 @@ def test_headline_and_grade_follow_what_is_left():
     )
     assert "Do not rely on any of these defences." in verdict(useless).advice
     cured = with_left(reached(0.51), reached(0.7), reached(0.7))
+    few = verdict(cured)
+    assert few.grade == UNTOLD
+    assert few.headline == (
+        "Cannot be told: rounding (1 digit) helps, but so few records may hide a moderate leak "
+        "behind it"
+    )
+    assert "at least 78.0% of the time, with it at most 53.0%" in few.sentences[0]
+    assert any("release answers behind rounding (1 digit)" in line for line in few.advice)
+    cured = replace(cured, n_in=5000, n_out=5000)
     assert verdict(cured).grade == NONE
     assert verdict(cured).headline.startswith("No leak found with rounding (1 digit); ")
     nothing = with_left(*[reached(0.5)] * 3, none=0.51)

@@ -122,3 +122,25 @@ def test_what_cannot_be_audited_is_refused():
 
     with pytest.raises(PrivacyGaugeError, match="fails failed on one of the neighbouring data"):
         audit_mechanism(fails, ONE, 1.0)
+
+
+def test_outputs_of_several_parts_are_read_by_their_numbers():
+    """A dictionary, or a tuple of a number and an array, with half of the claimed noise."""
+
+    def named(data, rng):
+        return {"b": rng.normal(), "a": float(np.sum(data)) + rng.laplace(0, 0.25)}
+
+    def parts(data, rng):
+        return 1.0, laplace(data, rng, 0.25), [rng.normal()]
+
+    for mechanism in (named, parts):
+        found = audit_mechanism(mechanism, [([1.0], [2.0])], epsilon=1.0, runs=1000)
+        assert verdict(found).grade == REFUTED
+
+
+@pytest.mark.parametrize(
+    "mechanism", [lambda data, rng: None, lambda data, rng: f"{sum(data) + rng.normal()}"]
+)
+def test_outputs_that_tell_nothing_apart_are_named(mechanism):
+    with pytest.raises(InputError, match="no attack tells any two of 1,000 outputs apart"):
+        audit_mechanism(mechanism, [([1.0], [2.0])], epsilon=1.0, **QUICK)

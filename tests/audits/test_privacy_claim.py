@@ -7,13 +7,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from scipy.stats import binom, binomtest
 
 from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
 from privacygauge.audits.privacy_claim.report import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
 from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
-from privacygauge.datasets.canary_scores import as_canaries
+from privacygauge.datasets.canary_scores import as_canaries, order_warnings
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import GuessCounts, PrivacyClaim, bonferroni_level
 from privacygauge.evaluate.claim_bounds import held_out, log_spaced_counts
@@ -355,6 +356,54 @@ def test_the_control_says_what_the_attack_would_have_shown():
     assert not audit.power.would_refute(PrivacyClaim(audit.power.detectable * 2, 1e-5))
     measured = {x.name: x.found for x in audit.report().measures}
     assert measured["detectable-epsilon"] == audit.power.detectable
+
+
+@pytest.mark.parametrize("order", ["sorted", "in turn"])
+def test_trainings_in_an_order_that_no_coins_give_are_refused(order):
+    """Random scores: whoever knows the next coin wins every bet."""
+    rows = drawn(300, 0.0)
+    member = np.sort(rows["member"]) if order == "sorted" else np.arange(300) % 2 == 0
+    with pytest.raises(InputError, match="give the rows in the order of the trainings"):
+        audit_privacy_claim({**rows, "member": member}, 0.5, design=Sequential())
+    # Of the other designs the order of the rows says nothing.
+    for design in (OneRun(), ManyRuns()):
+        audit = audit_privacy_claim({**rows, "member": member}, 0.5, design=design)
+        assert verdict(audit).grade is not REFUTED
+
+
+def test_fair_coins_in_their_order_are_rarely_doubted():
+    told = [
+        "half of the time" in " ".join(order_warnings(as_canaries(drawn(200, 0.0, seed=seed))))
+        for seed in range(400)
+    ]
+    assert np.count_nonzero(told) <= binom.isf(0.001, 400, 0.01)
+
+
+@pytest.mark.parametrize("design", [OneRun(), ManyRuns()])
+def test_a_claim_at_delta_0_is_cleared_where_one_at_a_small_delta_could_not_be(design):
+    """Randomised response of epsilon 1: the advice says so, and holds."""
+    rng = np.random.default_rng(0)
+
+    def responses(epsilon):
+        member = rng.random(200) < 0.5
+        honest = rng.random(200) < expit(epsilon)
+        return {"score": np.where(honest, member, ~member) * 1.0, "member": member}
+
+    scores = responses(1.0)
+    off = responses(30.0)
+    small = verdict(audit_privacy_claim(scores, 1.0, 1e-5, design=design, control=off))
+    assert small.grade == UNKNOWN
+    assert "--delta 0" in small.advice[0]
+    assert "too rare to be seen in 200" in small.advice[0]
+    assert not any("Attack harder" in line for line in small.advice)
+    pure = verdict(audit_privacy_claim(scores, 1.0, 0.0, design=design, control=off))
+    assert pure.grade == STANDS
+    # Claims that are false by a factor of two are refuted there, and a weak attack clears none.
+    false = responses(2.0)
+    assert audit_privacy_claim(false, 1.0, 0.0, design=design).free.refutes(PrivacyClaim(1.0, 0.0))
+    weak = verdict(audit_privacy_claim(scores, 1.0, 0.0, design=design, control=responses(0.1)))
+    assert weak.grade == UNKNOWN
+    assert "Attack harder" in weak.advice[0]
 
 
 def test_an_assumption_alone_is_never_grave():

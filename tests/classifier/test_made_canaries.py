@@ -151,6 +151,9 @@ def test_losses_of_many_runs_are_those_of_each_training():
         ({"runs": 0}, "runs must be at least 1"),
         ({"canary": np.zeros(60, bool)}, "canary must name at least one"),
         ({"score": lambda released, x, y: [1.0]}, "score must have 60"),
+        ({"score": lambda released: 1.0}, "lambda> failed on 60 canaries: TypeError"),
+        ({"canary": np.arange(60) == 0}, "all coins of 1 canaries fell (in|out): use more"),
+        ({"canary": np.arange(60) == 0, "runs": 2, "seed": 1}, "all coins of 2 runs fell"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(more, message):

@@ -18,6 +18,18 @@ FPRS = (0.01, 0.05, 0.1, 0.25)
 GAMES = 200
 SIDE = 200
 CANARY_GAMES = 40
+GUESSES = (
+    (100, 100, 100),
+    (1000, 1000, 600),
+    (1000, 1000, 700),
+    (1000, 1000, 850),
+    (1000, 1000, 1000),
+    (1000, 100, 95),
+    (1000, 100, 100),
+    (10_000, 1000, 980),
+)
+"""Canaries of one training, guesses about them and right guesses."""
+GUESSES_DELTA = 1e-5
 SIZES = (6, 2, 5)
 """Categories of each attribute of `records`."""
 WORDS = tuple(f"word{number}" for number in range(25))

@@ -29,6 +29,8 @@ from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.epsilon import audit_epsilon, epsilon_lower_bound
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
+from privacygauge.evaluate.one_run import one_run_epsilon, one_run_mu
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.rates import excess
 from privacygauge.evaluate.roc import auc, roc
@@ -173,6 +175,26 @@ def test_bounds_of_one_run_are_higher_than_those_of_jax_privacy(name):
         best = max(np.mean(theirs[f"{kind}, {rule}"]) for rule in ("bonferroni", "split"))
         assert np.mean(ours[kind]) > best
         assert np.sum(np.array(ours[kind]) > truth) <= binom.isf(0.001, n, 0.05)
+
+
+def test_bounds_of_right_guesses_are_those_of_other_libraries():
+    """One number of guesses, fixed in advance: jax-privacy's bounds to 1e-5, PrivacyGuard's to its
+    grid of noises, 0.01."""
+    delta = made_inputs.GUESSES_DELTA
+    jax = recorded()["right guesses by jax-privacy"]
+    meta = recorded()["right guesses by PrivacyGuard"]
+    for place, (m, r, v) in enumerate(made_inputs.GUESSES):
+        mu = one_run_mu(m, r, v)
+        assert gaussian_epsilon(mu, delta) == pytest.approx(jax["gaussian"][place], abs=1e-3)
+        # It says the noise above the last one that is refuted: never more than ours.
+        least = gaussian_epsilon(1 / (1 / mu + 0.01), delta)
+        assert least - 0.002 <= meta["gaussian"][place] <= gaussian_epsilon(mu, delta) + 0.002
+        # Ours takes the better of two inequalities, theirs is Steinke's.
+        ours = float(one_run_epsilon(m, r, n_right=v, delta=delta))
+        assert jax["free"][place] - 1e-5 <= ours <= jax["free"][place] + 0.03
+    # Chosen in hindsight, but two-sided limits of each rate: within the level on pure noise.
+    noise = np.array(meta["noise"])
+    assert np.count_nonzero(noise > 0) <= binom.isf(0.001, len(noise), 0.05)
 
 
 def modified_entropy(p: np.ndarray, label: int) -> float:

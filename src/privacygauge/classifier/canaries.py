@@ -9,7 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.estimators import as_trainer, n_required, require_records
+from privacygauge.classifier.answers import code_of_users
+from privacygauge.classifier.estimators import (
+    as_trainer,
+    function_name,
+    n_required,
+    require_records,
+)
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.classifier.trainer import Cohort
@@ -192,6 +198,14 @@ class CanaryGame:
                 )
             # One coin per run, the same for all canaries.
             inside = np.repeat(coin_flips(self.runs, 1, coins), n, axis=1)
+        fell = inside[:, asked]
+        if fell.all() or not fell.any():
+            where = "in" if fell.any() else "out"
+            raise InputError(
+                f"all coins of {fell.size if self.runs == 1 else self.runs} "
+                f"{'canaries' if self.runs == 1 else 'runs'} fell {where}: use more of them, or "
+                "another seed"
+            )
         # Records that are not canaries are in every training set.
         inside[:, ~chosen] = True
         states = [
@@ -241,6 +255,7 @@ class CanaryGame:
         for inside, state in zip(cohort.inside, cohort.seeds, strict=True):
             rows = np.flatnonzero(inside)
             released = training(cohort.records(rows), cohort.y[rows], state)
-            scored = self.score(released, np.asarray(records), classes)
+            with code_of_users(function_name(self.score), f"on {len(classes)} canaries"):
+                scored = self.score(released, np.asarray(records), classes)
             found.append(checks.floats(scored, "score", length=len(classes)))
         return np.stack(found)

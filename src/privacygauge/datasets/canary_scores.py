@@ -244,6 +244,34 @@ def canary_warnings(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
     return tuple(told)
 
 
+def order_warnings(rows: CanaryScores) -> tuple[str, ...]:
+    """Return a warning if fair coins hardly fall in this order; refuse a p-value below 1e-6.
+
+    A file that is sorted by member says of each row what the next one is, and a bet on the next
+    coin wins without any leak.
+    """
+    member = rows.member
+    changes = int(np.count_nonzero(member[1:] != member[:-1]))
+    n = len(member) - 1
+    # Of fair coins each differs from the one before with probability 1/2, independently.
+    p_value = coins_p_value(changes, n)
+    told = (
+        f"from one training to the next member changes {changes:,} times of {n:,}, and fair coins "
+        "before each training change about half of the time"
+    )
+    if p_value < _UNFAIR:
+        raise InputError(
+            f"{told}: give the rows in the order of the trainings, not sorted; if all of them are "
+            "done, their order is not needed (many runs)"
+        )
+    if p_value < _DOUBTFUL:
+        return (
+            f"{told[:1].upper()}{told[1:]} (probability {p_value:.1g}). Without fair coins in the "
+            "order of the rows no bound holds.",
+        )
+    return ()
+
+
 def checked_coins(rows: CanaryScores) -> float:
     """Return the p-value of the number of members under fair coins; refuse one below 1e-6."""
     n_in = int(rows.member.sum())

@@ -121,6 +121,13 @@ def one_run_bounds(
     return tuple(bounds), ()
 
 
+def one_run_low(found: GuessCounts, delta: float, level: float) -> float:
+    """Return the assumption-free bound of `one_run_bounds` alone."""
+    # The Gaussian family shares the correction for several numbers of guesses.
+    reach = partial(_free_bounds if delta == 0.0 else _gaussian_bounds, found, delta)
+    return stepwise_bound(partial(_free_bounds, found, delta), found, level, reach)
+
+
 def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
     """Return the lower bound on epsilon from one training run, at delta 0.
 
@@ -243,7 +250,7 @@ def rates_bounds(
     methods = 1 if delta == 0.0 else 2
     each = bonferroni_level(level, methods)
     perfect = Decisions(found.for_epsilon.secret, found.for_epsilon.secret)
-    low = found.epsilon(found.for_epsilon, delta, each)
+    low = rates_low(found, delta, level)
     largest = found.epsilon(perfect, delta, each)
     n = len(perfect)
     method = f"{_EXACT}, Bonferroni over {methods}"
@@ -267,6 +274,13 @@ def rates_bounds(
     estimate = _lower_bound(gaussian_epsilon(mu, delta), level, n, method)
     gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, estimate, gaussian_epsilon(best, delta))
     return (rates, gaussian), ()
+
+
+def rates_low(found: HeldOut, delta: float, level: float) -> float:
+    """Return the assumption-free bound of `rates_bounds` alone."""
+    # At a positive delta a bound for known mechanisms stands beside it.
+    each = bonferroni_level(level, 1 if delta == 0.0 else 2)
+    return found.epsilon(found.for_epsilon, delta, each)
 
 
 def sequential_bounds(

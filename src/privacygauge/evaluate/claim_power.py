@@ -18,8 +18,8 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_bounds import (
     held_out,
-    one_run_bounds,
-    rates_bounds,
+    one_run_low,
+    rates_low,
     sequential_bounds,
 )
 from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun, Sequential, guessed_by
@@ -248,6 +248,6 @@ def _free(
         return sequential_bounds(played, claim.delta, level)[0].estimate.low
     if isinstance(design, ManyRuns):
         parts = held_out(played, claim.delta, level, seed)
-        return rates_bounds(parts, claim.delta, level, design.mechanism)[0][0].estimate.low
+        return rates_low(parts, claim.delta, level)
     found = guessed_by(played, design, claim=claim, seed=seed, level=level)
-    return one_run_bounds(found, claim.delta, level)[0][0].estimate.low
+    return one_run_low(found, claim.delta, level)

@@ -70,11 +70,10 @@ class ComparedDefence:
         """
         if not isinstance(self.stopped, AfterEpoch):
             return ""
-        early = self.stopped.best.reached.accuracy
-        left = self.left.reached.accuracy
-        if left.high < early.low:
+        early = self.stopped.best
+        if self.left.at_most < early.reached.accuracy.low:
             return "less"
-        return "more" if left.low > early.high else "alike"
+        return "more" if self.left.reached.accuracy.low > early.at_most else "alike"
 
     @property
     def title(self) -> str:
@@ -150,8 +149,8 @@ class ComparedDefences:
         return len(self.compared[0].judged.attacks)
 
     def helps(self, c: ComparedDefence) -> bool:
-        """Return whether the best attack behind a defence is significantly weaker than without."""
-        return c.left.reached.accuracy.high < self.none.reached.accuracy.low
+        """Return whether every attack behind a defence is significantly weaker than without it."""
+        return c.left.at_most < self.none.reached.accuracy.low
 
     @property
     def gentler(self) -> ComparedDefence | None:

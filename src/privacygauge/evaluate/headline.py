@@ -112,20 +112,33 @@ class BestAttack:
     """The best attack of one game, by accuracy and by AUC, corrected for multiple comparisons."""
 
     attack: str
-    """Title of the attack whose balanced accuracy has the highest lower limit."""
+    """Title of the attack whose balanced accuracy has the highest lower limit; if none is above
+    1/2, the highest value."""
     accuracy: Estimate
     """Balanced accuracy of `attack`, in [0, 1]; 1/2 is chance."""
     auc_attack: str
-    """Title of the attack whose AUC has the highest lower limit."""
+    """Title of the attack whose AUC has the highest lower limit; if none is above 1/2, the highest
+    value."""
     auc: Estimate
     """AUC of `auc_attack`, in [0, 1]; 1/2 is chance."""
     inverted: tuple[InvertedAttack, ...] = ()
     """Attacks whose AUC is below 1/2, corrected for the same comparisons."""
+    highest: float = 0.0
+    """Largest upper limit of all attacks' accuracies, by guesses or by ranking; 0 if unknown."""
 
     @property
     def reached(self) -> AttackReach:
         """The better supported accuracy, from the guesses or from the ranking."""
         return best_supported(self.accuracy, self.auc)
+
+    @property
+    def at_most(self) -> float:
+        """Upper limit of the accuracy that any attack of this game reaches, in [1/2, 1].
+
+        The attack with the highest lower limit may have a narrow interval, because it guesses the
+        same of nearly every record; another attack may then reach further than its upper limit.
+        """
+        return max(self.highest, self.reached.accuracy.high)
 
     @property
     def advantage(self) -> tuple[float, float, float]:
@@ -145,7 +158,7 @@ class BestAttack:
 
 
 def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float) -> BestAttack:
-    """Return the attacks with the highest lower limits of accuracy and of AUC.
+    """Return the attacks with the best supported accuracy and AUC.
 
     Parameters
     ----------
@@ -156,30 +169,34 @@ def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float
     level : float
         In (0, 1).
     """
-    attack, accuracy = _best_corrected(evaluations, _accuracy, n_compared, level)
-    auc_attack, area = _best_corrected(
-        evaluations, lambda e, p: auc(_transcript(e), p, curve=e.roc), n_compared, level
+    # Intervals at this level are jointly valid.
+    each = 1 - (1 - level) / n_compared
+    accuracies = [_accuracy(e, each) for e in evaluations]
+    areas = [auc(_transcript(e), each, curve=e.roc) for e in evaluations]
+    places = _best_supported_place(accuracies), _best_supported_place(areas)
+    accuracy, area = (
+        replace(found, level=level, method=f"{found.method}, Bonferroni over {n_compared} results")
+        for found in (accuracies[places[0]], areas[places[1]])
     )
     below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
     turned = inverted_attacks(below, level, looks=n_compared)
     return BestAttack(
-        attack=attack, accuracy=accuracy, auc_attack=auc_attack, auc=area, inverted=turned
+        attack=evaluations[places[0]].title,
+        accuracy=accuracy,
+        auc_attack=evaluations[places[1]].title,
+        auc=area,
+        inverted=turned,
+        highest=max(x.high for x in (*accuracies, *map(supported_accuracy, areas))),
     )
 
 
-def _best_corrected(
-    evaluations: Sequence[Evaluation],
-    measured: Callable[[Evaluation, float], Estimate],
-    n_compared: int,
-    level: float,
-) -> tuple[str, Estimate]:
-    # Chosen by its lower limit at the corrected level: the maximum of the estimates would favour
-    # attacks with wide intervals.
-    each = 1 - (1 - level) / n_compared
-    together = [measured(e, each) for e in evaluations]
-    place = int(np.argmax([estimate.low for estimate in together]))
-    method = f"{together[place].method}, Bonferroni over {n_compared} results"
-    return evaluations[place].title, replace(together[place], level=level, method=method)
+def _best_supported_place(together: Sequence[Estimate]) -> int:
+    # By lower limits: the maximum of the values would favour attacks with wide intervals. Where
+    # nothing is shown, an attack that guesses the same of every record has the highest limit, as
+    # its interval around 1/2 is narrow, and says nothing: there the values decide.
+    lows = [estimate.low for estimate in together]
+    shown = max(lows) > 0.5
+    return int(np.argmax(lows if shown else [estimate.value for estimate in together]))
 
 
 def _accuracy(e: Evaluation, level: float) -> Estimate:
@@ -224,6 +241,8 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
         auc_attack=ranked.auc_attack,
         auc=ranked.auc,
         inverted=turned,
+        # Any of these adversaries may come.
+        highest=max(game.at_most for game in games),
     )
 
 

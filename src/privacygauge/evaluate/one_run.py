@@ -163,17 +163,21 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
     high = np.maximum(v, 1)
     while np.any(low < high):
         middle = (low + high) // 2
-        rises = mean(middle + 1) > mean(middle)
+        here, after = mean(np.stack([middle, middle + 1]))
+        rises = after > here
         low = np.where(rises, middle + 1, low)
         high = np.where(rises, high, middle)
     # Also the neighbour: with equal densities, rounding may move the bisection by one.
-    return tail + 2 * m * delta * np.maximum(mean(low), mean(np.maximum(low - 1, 1)))
+    neighbours = mean(np.stack([low, np.maximum(low - 1, 1)]))
+    largest: Floats = np.maximum(neighbours[0], neighbours[1])
+    return tail + 2 * m * delta * largest
 
 
 def _binomial_upper_tail(r: Ints, v: Ints, q: Floats) -> Floats:
-    inside = np.clip(v, 1, np.maximum(r, 1))
+    n = np.maximum(r, 1)
+    inside = np.minimum(np.maximum(v, 1), n)
     # P[Binomial(r, q) >= v] as an incomplete beta function, for 1 <= v <= r.
-    tail = betainc(inside, np.maximum(r, 1) - inside + 1.0, q)
+    tail = betainc(inside, n - inside + 1.0, q)
     return np.where(v <= 0, 1.0, np.where(v > r, 0.0, tail))
 
 

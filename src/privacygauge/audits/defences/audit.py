@@ -701,5 +701,6 @@ def _best_attack_json(b: BestAttack) -> dict[str, Json]:
     return {
         **pick_values(b, "attack", "accuracy", "auc_attack", "auc"),
         "reached": estimate_dict(b.reached.accuracy),
+        "at_most": b.at_most,
         "decided": grade_basis(b.reached),
     }

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from privacygauge.audits.classifier.verdict import MORE_RECORDS, doubtful
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence, ComparedDefences
+from privacygauge.evaluate.compared_defences import (
+    AfterEpoch,
+    ComparedDefence,
+    ComparedDefences,
+    n_together,
+)
 from privacygauge.evaluate.detectable import POWER, smallest_average
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report import direction
@@ -17,6 +22,7 @@ from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
+    UNSHOWN,
     UNTOLD,
     accuracy_gauge,
     grade_of,
@@ -65,7 +71,7 @@ def verdict(f: DefenceResult) -> Verdict:
     other audits, the grade is the graver of two: by the guesses, and by the ranking of the best
     attacks. A defence that can be undone counts as none. There is no grade if no leak is found with
     that defence, or without one, but an attack takes members for non-members, the predictions are
-    in doubt, or there are too few records to show a moderate leak without a defence.
+    in doubt, or there are too few records to show a moderate leak.
     """
     helps = f.helps(f.best)
     spoken_of = f.best.left if helps else f.none
@@ -77,14 +83,20 @@ def verdict(f: DefenceResult) -> Verdict:
         return direction.verdict(direction.sentences(hidden[0]))
     if grade == NONE and f.doubts:
         return doubtful(f.doubts)
-    least = smallest_average(f.n_in, f.n_out, f.undefended.each)
-    if grade == NONE and not helps and (least is None or least > DETECTABLE):
+    each = f.undefended.each
+    if helps:
+        # What is left is judged beside all other games.
+        games = n_together(f.n_attacks, len(f.compared), len(f.curve))
+        each = 1 - (1 - f.level) / games
+    least = smallest_average(f.n_in, f.n_out, each)
+    if grade == NONE and (least is None or least > DETECTABLE):
         return _verdict_too_few(f, least)
+    behind = f"with {plain(f.best.title)}" if helps else "without a defence"
     sentences = [*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f)]
     if grade == NONE and least is not None:
         sentences.append(
             f"What it could have found: with a probability of {rate(POWER)} it shows guesses that "
-            f"are right {percent(least)} of the time without a defence."
+            f"are right {percent(least)} of the time {behind}."
         )
     if alone is not None:
         sentences.append(
@@ -94,7 +106,6 @@ def verdict(f: DefenceResult) -> Verdict:
         )
     headline = _headline(f, grade)
     advice = tuple(_advice(f, grade))
-    behind = f"with {plain(f.best.title)}" if helps else "without a defence"
     reached = spoken_of.reached if alone is None else f.undefended.reached
     gauge = accuracy_gauge(f"of the best attack, {behind}", reached)
     return Verdict(
@@ -110,19 +121,38 @@ def verdict(f: DefenceResult) -> Verdict:
 
 def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
     """Return the verdict if nothing was found, and a moderate leak would have been missed."""
+    name = plain(f.best.title)
+    helps = f.helps(f.best)
+    behind = f"with {name}" if helps else "without a defence"
     shown = (
         "not even records that are all told apart would be seen"
         if least is None
-        else f"without a defence it mostly shows guesses that are {percent(least)} right"
+        else f"{behind} it mostly shows guesses that are {percent(least)} right"
     )
+    found = "No leak was found, with a defence or without"
+    if helps:
+        found = (
+            f"{name} helps: without it guesses are right at least "
+            f"{percent(f.none.reached.accuracy.low)} of the time, with it at most "
+            f"{percent(f.best.left.at_most)}. No leak was found with it"
+        )
+    # A defence that helps is described as in any other verdict: its cost, its guarantee.
+    described = (*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f))
     return untold_verdict(
-        headline=TOO_FEW,
+        headline=_HELPS_TOO_FEW.format(name=name) if helps else TOO_FEW,
         sentences=(
-            "No leak was found, with a defence or without, but an audit of this size could hardly "
-            f"have found one: {shown}. A moderate leak begins at {percent(DETECTABLE)}.",
+            f"{found[:1].upper()}{found[1:]}, but an audit of this size could hardly have found "
+            f"one: {shown}. A moderate leak begins at {percent(DETECTABLE)}.",
+            *(described if helps else ()),
         ),
-        advice=MORE_RECORDS,
+        unsaid=_limits_text(f) if helps else UNSHOWN,
+        advice=(*MORE_RECORDS, *((_use(f, UNTOLD),) if helps else ())),
     )
+
+
+_HELPS_TOO_FEW = (
+    "Cannot be told: {name} helps, but so few records may hide a moderate leak behind it"
+)
 
 
 def _undefended_audit_reach(f: DefenceResult) -> Estimate | None:
@@ -305,7 +335,8 @@ def _confidence_text(f: DefenceResult) -> Iterator[str]:
     n = len(f.compared)
     yield (
         f"With {rate(f.level)} confidence the {percent(end.value)} lie between {percent(end.low)} "
-        f"and {percent(end.high)}, which allows for the choice among {f.n_attacks} attacks, the "
+        f"and {percent(end.high)}, and no attack reaches more than {percent(f.best.left.at_most)}, "
+        f"which allows for the choice among {f.n_attacks} attacks, the "
         f"model with and without {'a defence' if n == 1 else f'each of {n} defences'}"
         f"{', each recorded epoch' if f.curve else ''}, and two kinds of attackers."
     )

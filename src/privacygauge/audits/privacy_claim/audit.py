@@ -23,6 +23,7 @@ from privacygauge.datasets.canary_scores import (
     by_unit,
     canary_warnings,
     checked_coins,
+    order_warnings,
     with_units,
 )
 from privacygauge.errors import InputError
@@ -159,6 +160,8 @@ def audit_privacy_claim(
     transcript = Transcript(rows.score, rows.member)
     # Only the other designs rest on fair coins.
     p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
+    if isinstance(design, designs.Sequential):
+        told += order_warnings(rows)
     found = designs.bounds_by(design, transcript, claim=claim, seed=seed, level=level)
     if assume not in ("gaussian", "nothing"):
         raise InputError(f"assume must be gaussian or nothing, got {assume!r}")
@@ -345,6 +348,8 @@ def audit_dp_sgd(
     >>> audit_dp_sgd(train, x, y, epsilon=1.0)
     <ClaimAudit: The claim is refuted: epsilon is at least ...>
     """
+    if None not in (claimed, epsilon) and claimed != epsilon:
+        raise InputError(f"claimed is another name of epsilon, got {claimed} and {epsilon}")
     claim = claimed if epsilon is None else epsilon
     private = training if isinstance(training, PrivateTraining) else None
     if claim is None and private is None:

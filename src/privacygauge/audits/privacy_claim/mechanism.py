@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -116,13 +116,19 @@ def audit_mechanism(
     attack = tried[worst]
     told = f"pair {worst + 1} of {len(pairs)}"
     played = _play(mechanism, pairs[worst], runs, seeds.stream(seed, "judged"))
+    rows = _rows(played, attack)
+    if tied(np.asarray(rows["score"])):
+        raise InputError(
+            f"mechanism: no attack tells any two of {runs:,} outputs apart: either they never "
+            "differ, or each is unlike all others; return numbers, arrays, or some of few texts"
+        )
     known = None
     if control is not None:
         without = _play(control, pairs[worst], search, seeds.stream(seed, "search of the control"))
         judged = _play(control, pairs[worst], runs, seeds.stream(seed, "control"))
         known = _rows(judged, _search(without, delta))
     return audit_privacy_claim(
-        _rows(played, attack),
+        rows,
         epsilon,
         delta,
         design=ManyRuns(),
@@ -281,6 +287,13 @@ def _numbers(output: Any) -> Floats | None:
     """Return an output as numbers, (d,); None if it has another type."""
     if isinstance(output, str | bytes) or output is None:
         return None
+    if isinstance(output, Mapping):
+        # In the order of their names, so that each keeps its column.
+        output = [output[name] for name in sorted(output, key=repr)]
+    if isinstance(output, list | tuple):
+        parts = [_numbers(part) for part in output]
+        known = [part for part in parts if part is not None]
+        return np.concatenate([np.zeros(0), *known]) if len(known) == len(parts) else None
     try:
         return np.asarray(output, np.float64).ravel()
     except (TypeError, ValueError):

@@ -267,6 +267,24 @@ def advice(f: ClaimResult, found: Grade) -> tuple[str, ...]:
         )
         return (control, stronger, again)
     if found == UNKNOWN and f.free.could_refute(f.claim):
+        blind = f.blind_to
+        if blind is not None and blind.simulated and f.claim.delta > 0:
+            # At a positive delta the simulated mechanism has normal noise.
+            pure = (
+                "If the mechanism promises its epsilon at delta 0, as randomised response and "
+                "Laplace noise do, claim that (--delta 0): a few hundred canaries can then clear a "
+                f"claim. At a delta of {exact_text(f.claim.delta)} the noise might be normal, and "
+                "most of its epsilon comes from outcomes that are too rare to be seen in "
+                f"{size(f)}."
+            )
+            # Simulated: at delta 1e-5 and epsilon 1 to 4, 100,000 rows are enough by either design.
+            enough = (
+                f"Otherwise {more[:1].lower()}{more[1:]}: it may take some 100,000 to tell half of "
+                "the noise from all of it, and a stronger attack does not help, since the "
+                "simulated one is perfect. What the audit would have caught is in the table of "
+                "broken trainings."
+            )
+            return (pure, enough, again)
         return (stronger, f"{more}: bounds get tighter.", again)
     if found == UNKNOWN:
         return (f"{more}: the largest certifiable epsilon has to be above the claim.", again)

@@ -115,7 +115,9 @@ def measured_rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
     if rows is None:
         return np.arange(n)
     chosen = np.unique(checks.integers(rows, "rows"))
-    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
+    if not len(chosen):
+        raise InputError("rows must name at least one record")
+    if chosen[0] < 0 or chosen[-1] >= n:
         raise InputError(f"rows must lie in 0..{n - 1}, got {checks.short_list(chosen.tolist())}")
     # A person's rows are left out together, so all of them are measured.
     return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
