@@ -31,7 +31,7 @@ INSTALL = re.compile(
 )
 INSTALLERS = {"pip", "uv", "build", "twine"}
 """What an environment is made with."""
-WRAPPED = {"arfpy"}
+WRAPPED = {"arfpy", "snsynth"}
 """Generators that pages show how to wrap; nothing here imports them."""
 
 
@@ -262,6 +262,17 @@ WITHOUT_EXTRAS = {
         "language"
     ),
     ("language", "canaries", "measure", "made", "--target", "gpt"): "language",
+    (
+        "unlearning",
+        "--before",
+        "gpt",
+        "--after",
+        "gpt",
+        "--forgotten",
+        "a.txt",
+        "--fresh",
+        "b.txt",
+    ): ("language"),
     ("holdout", "serve", "--labels", "y.npy", "--total", "10"): "serve",
     ("holdout", "attack", "--labels", "y.npy", "--queries", "9", "--attack", "reconstruction"): (
         "solver"
@@ -307,6 +318,7 @@ WITH_THE_WHEEL = [
     ),
     ("language", "--scores", "energies.csv", "--out", "energies"),
     ("language", "split", "texts.csv", "--out", "dealt"),
+    ("unlearning", "--before", "t.csv", "--after", "t.csv", "--out", "forgotten"),
     ("holdout", "bound", "--n", "100", "--classes", "2", "--queries", "10", "--json", "-"),
     ("holdout", "attack", "--labels", "y.npy", "--queries", "9", "--out", "attacked"),
     ("holdout", "log", "history.csv", "--n", "60", "--classes", "2", "--out", "history"),

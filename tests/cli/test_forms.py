@@ -202,11 +202,11 @@ def test_categories_reach_a_model_that_takes_them(inside):
 def test_rows_are_those_of_the_file_where_records_are_sampled(inside, monkeypatch):
     asked = []
 
-    def audit_model(trainer, x, y, **options):
+    def run(options, trainer, x, y, **given):
         asked.append((x, y))
         raise SystemExit
 
-    monkeypatch.setattr("privacygauge.audits.classifier.models.audit_model", audit_model)
+    monkeypatch.setattr("privacygauge.audits.classifier.models.ModelOptions.run", run)
     with pytest.raises(SystemExit):
         inside("form_models.py:by_rows", "--records", 20, "--quiet")
     ((x, y),) = asked

@@ -300,11 +300,11 @@ def asked(monkeypatch):
     """Return what audits are asked for; none is made."""
     requests = []
 
-    def audit_model(trainer, x, y, **options):
-        requests.append({"x": x, "y": y, **options})
+    def run(options, trainer, x, y, **given):
+        requests.append({"x": x, "y": y, **vars(options), **given, **vars(given["session"])})
         raise InputError("no audit is made")
 
-    monkeypatch.setattr("privacygauge.audits.classifier.models.audit_model", audit_model)
+    monkeypatch.setattr("privacygauge.audits.classifier.models.ModelOptions.run", run)
     return requests
 
 

@@ -88,7 +88,8 @@ def test_a_few_records_that_were_not_forgotten_are_found_though_the_average_is_s
         )
     assert sum(x.after.low <= 0.5 <= x.after.high for x in found) >= 18
     assert sum(x.state == expected for x in found) >= 18
-    assert sum(10 <= x.exposed <= 15 for x in found) >= 16
+    # A lower bound: chance could put some of the 15 where they are.
+    assert sum(5 <= x.exposed <= 15 for x in found) >= 17
 
 
 def test_a_few_records_that_the_first_model_knew_are_enough_to_compare():
