@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.language import extraction
+from privacygauge.language.extracted import CLOSING, common_ends
 from privacygauge.language.extraction import (
     Suffixes,
     Writing,
@@ -374,3 +375,47 @@ def test_what_was_stopped_goes_on(gpt, tmp_path, asked, way):
     assert call("part").tolist() == whole.tolist()
     assert 0 < asked[way] < n_whole
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
+
+
+CLOSE = "We thank you and remain with kind regards, ward four."
+
+
+def naive_end(text, others):
+    """Return the characters before the longest end of words that another text has."""
+    words = text.split()
+    most = 0
+    for other in others:
+        theirs = other.split()
+        n = 0
+        while n < min(len(words), len(theirs)) and words[-n - 1] == theirs[-n - 1]:
+            n += 1
+        most = max(most, n)
+    if most < CLOSING or most == len(words):
+        return len(text)
+    return len(" ".join(words[: len(words) - most]))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_ends_that_somebody_else_has_are_found_as_by_all_pairs(seed, each):
+    rng = np.random.default_rng(seed)
+    n = 12
+    texts = [" ".join(rng.choice([*"ab"], rng.integers(1, 25))) for _ in range(n)]
+    person = np.arange(n) // each
+    found = common_ends(texts, person)
+    expected = [
+        naive_end(text, [other for other, p in zip(texts, person, strict=True) if p != who])
+        for text, who in zip(texts, person, strict=True)
+    ]
+    assert found.tolist() == expected
+
+
+def test_a_closing_of_everybody_is_left_out_and_a_copy_is_not():
+    texts = [f"Note {k} on patient {k} and on ward {k}. {CLOSE}" for k in range(3)]
+    alike = ["The very same text of ten words in all, twice."] * 2
+    found = common_ends([*texts, *alike], np.arange(5))
+    assert [text[:n] for text, n in zip(texts, found[:3], strict=True)] == [
+        f"Note {k} on patient {k} and on ward {k}." for k in range(3)
+    ]
+    assert found[3:].tolist() == [len(text) for text in alike]
+    # What a person writes each time is known of that person only.
+    assert common_ends(texts, np.zeros(3, int)).tolist() == [len(text) for text in texts]

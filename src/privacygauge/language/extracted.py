@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -345,6 +346,7 @@ def judged_texts(
     if masked:
         found, places = by_identifier(found, masked, own)
     else:
+        found = _without_common_ends(found, scored)
         # What stands in a text is asked for; an identifier is also in a patient's other texts.
         found = with_dealt_units(_long(found, [scored[name] for name in found.sample], causal))
     if found.group is not None:
@@ -370,6 +372,65 @@ def judged_texts(
         own=own,
         copies=None if masked else np.asarray(size[place], np.int64),
     )
+
+
+CLOSING = 5
+"""Fewest words at the end of a text that count as a closing, if another person's text has them."""
+
+
+def common_ends(text: Sequence[str], person: Ints) -> Ints:
+    """Return the number of characters of each text before an end that it shares, (n,).
+
+    An end of at least `CLOSING` words that somebody else's text has too, such as "With kind
+    regards, the team of ward four". Whoever knows that form can write it, so that it is no memory
+    of the text. Equal texts stay as they are.
+    """
+    words = [list(re.finditer(r"\S+", one)) for one in text]
+    backwards = [tuple(word[0] for word in reversed(found)) for found in words]
+    order = sorted(range(len(text)), key=backwards.__getitem__)
+    shared = np.zeros(len(text), np.int64)
+    # In this order the texts with the longest ends in common are neighbours.
+    for rows in (order, order[::-1]):
+        before: list[int] = []  # the last rows of two different people
+        for row in rows:
+            for other in before:
+                if person[other] != person[row]:
+                    pairs = zip(backwards[row], backwards[other], strict=False)
+                    n = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+                    shared[row] = max(shared[row], n)
+            before = [row, *(other for other in before if person[other] != person[row])][:2]
+    n_words = np.array([len(found) for found in words])
+    closing = (shared >= CLOSING) & (shared < n_words)
+    return np.array(
+        [
+            found[-n - 1].end() if cut else len(one)
+            for one, found, n, cut in zip(text, words, shared.tolist(), closing, strict=True)
+        ],
+        np.int64,
+    )
+
+
+def _without_common_ends(found: TextScores, scored: dict[str, ScoredText]) -> TextScores:
+    """Return the texts without ends that they share with others', also in `scored`, by id."""
+    assert found.text is not None
+    plain = plain_texts(found.text)
+    kept = common_ends(plain, found.unit)
+    # Of a prompt and its answer, the answer is what was trained.
+    cut = [
+        isinstance(scored[name], str) and n < len(text)
+        for name, text, n in zip(found.sample, plain, kept.tolist(), strict=True)
+    ]
+    if not any(cut):
+        return found
+    for name, text, n, shorter in zip(found.sample, plain, kept.tolist(), cut, strict=True):
+        if shorter:
+            scored[name] = text[:n]
+    texts = tuple(strings_of([scored[name] for name in found.sample]))
+    note = (
+        f"{sum(cut):,} text(s) end as somebody else's does, by {CLOSING} words or more: the common "
+        "end was left out, since whoever knows the form can write it."
+    )
+    return replace(found, text=texts, notes=(*found.notes, note))
 
 
 def _long(
