@@ -144,3 +144,54 @@ def test_outputs_of_several_parts_are_read_by_their_numbers():
 def test_outputs_that_tell_nothing_apart_are_named(mechanism):
     with pytest.raises(InputError, match="no attack tells any two of 1,000 outputs apart"):
         audit_mechanism(mechanism, [([1.0], [2.0])], epsilon=1.0, **QUICK)
+
+
+def suppressed(data, rng, scale=0.1, instead=None):
+    """A count with noise, or half of the time something else: epsilon 1 / scale."""
+    return instead if rng.random() < 0.5 else float(np.sum(data)) + rng.laplace(0, scale)
+
+
+def by_name(data, rng):
+    """Counts with noise enough, under the names that occur: whose they are is not hidden."""
+    return {str(name): 1 + float(rng.laplace(0, 2)) for name in data}
+
+
+def named_index(data, rng):
+    import pandas as pd
+
+    return pd.Series(by_name(data, rng))
+
+
+def winner(data, rng):
+    """The name of the largest count and its value, with noise of a tenth of what is claimed."""
+    noisy = np.asarray(data, float) + rng.laplace(0, 0.2, len(data))
+    return ["a", "b", "c"][int(np.argmax(noisy))], float(noisy.max())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair"),
+    [
+        (suppressed, ([1] * 9, [1] * 10)),
+        (lambda data, rng: suppressed(data, rng, instead="<5"), ([1] * 9, [1] * 10)),
+        (by_name, (["ann", "bea"], ["ann", "cat"])),
+        (named_index, (["ann", "bea"], ["ann", "cat"])),
+        (winner, ([5, 5, 5], [6, 5, 5])),
+    ],
+)
+def test_numbers_beside_words_and_names_are_looked_at(mechanism, pair):
+    found = audit_mechanism(mechanism, [pair], 1.0, **QUICK)
+    assert verdict(found).grade == REFUTED
+
+
+def test_a_true_claim_with_suppressed_answers_stands():
+    pair = ([1] * 9, [1] * 10)
+    wrong = sum(
+        verdict(
+            audit_mechanism(
+                lambda data, rng: suppressed(data, rng, 1.0), [pair], 1.0, seed=seed, **QUICK
+            )
+        ).grade
+        == REFUTED
+        for seed in range(times(8))
+    )
+    assert wrong <= binom.ppf(0.999, times(8), 0.05)

@@ -464,7 +464,9 @@ def publish(
     undo: Annotated[bool, options.switch("--undo", "Hide the results again.")] = False,
     database: Database = "leaderboard.sqlite",
 ) -> None:
-    """Show every team's result on the points for the end on the board's page.
+    """Show every team's result on the points for the end on the board's page; close the contest.
+
+    No submission is taken, and no team changes its choice, while the results are shown.
 
     Example: privacygauge holdout serve publish
     """

@@ -335,6 +335,11 @@ def test_phases_and_a_limit_a_day(opened, clock):
         assert (closed.status_code, "has ended" in closed.json()["detail"]) == (403, True)
         assert client.get("/board").json()["ending"] is None
         contest.publish(board.engine)
+        contest.set_phase(board.engine, "third", "2026-03-20", "2026-04-20")
+        # Exact results of what came later would be answers without a guard.
+        assert "the results are published: the contest is closed" in send()[1]
+        assert client.put("/account/finals?number=1", headers=bearer(token)).status_code == 403
+        contest.remove_phase(board.engine, "third")
         seen = client.get("/board").json()
         assert [each["account"] for each in seen["ending"]["results"]] == ["ann"]
         page = client.get("/").text

@@ -120,7 +120,6 @@ def contest_of(place, guard="ladder", scope="account"):
     show_account(board.engine, "dan", "of ours")
     void_submission(board, 3, "leaked labels")
     submit("cat", "ann")
-    contest.publish(board.engine)
     contest.describe(board.engine, title="Autumn", rules="Be fair", per_day=30, finals=2)
     codes = contest.invite(board.engine, 3)
     contest.sign_up(board.engine, codes[0], "new")
@@ -128,6 +127,7 @@ def contest_of(place, guard="ladder", scope="account"):
     contest.set_phase(board.engine, "main", "2026-01-01", "2026-01-02")
     with writing(board.engine) as connection:
         connection.execute(update(ACCOUNT).where(ACCOUNT.c.name == "dan").values(per_day=1))
+    contest.publish(board.engine)
     return board, tokens, codes
 
 
@@ -152,7 +152,7 @@ def test_a_correction_loses_nothing(place, guard, scope):
     assert ending(again.engine) == ending(board.engine)
     assert account_of_token(again.engine, tokens["cat"]) == "cat"
     assert account_of_token(again.engine, tokens["bea"]) is None
-    with pytest.raises(BudgetError, match="closed at"):
+    with pytest.raises(BudgetError, match="published: the contest is closed"):
         again.submit("ann", TRUTH)
     contest.sign_up(again.engine, codes[1], "newer")
     again.close()

@@ -147,8 +147,9 @@ def audit_privacy_claim(
     told: tuple[str, ...] = (repeats,) if repeats else ()
     # Largest number of canaries that share a coin.
     most = 1 if given.unit is None else int(np.bincount(given.unit).max())
-    # With many runs, equal rows are one training that was recorded twice.
-    apart = of.steps(most if in_one_run or not repeats else 1, left_out)
+    # Rows that repeat each other are one canary, or one training, that was recorded twice, or have
+    # equal scores by rounding: only units that were given say that records share a coin.
+    apart = of.steps(1 if repeats else most, left_out)
     if apart > 1:
         claim = claim_of_group(claim, apart)
         told += (_of_group(of, epsilon, together=claim, most=most, left_out=left_out),)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -256,23 +257,20 @@ class _Column:
 
 
 def _columns_of(outputs: Sequence[Any]) -> Callable[[Sequence[Any]], Floats]:
-    """Return a function from outputs to (r, d): their own numbers, or a column per category."""
-    numbers = [_numbers(one) for one in outputs]
-    if any(one is None for one in numbers):
-        # Anything that is no number makes all outputs categories, by their printed form.
-        common = Counter(repr(one) for one in outputs).most_common(_CATEGORIES)
-        names = [name for name, _ in common]
-        return lambda some: np.array([[float(repr(one) == name) for name in names] for one in some])
-    width = max(len(one) for one in numbers if one is not None)
+    """Return a function from outputs to (r, d): their numbers, then a column per category."""
+    parts = [_parts(one) for one in outputs]
+    width = max(len(numbers) for numbers, _ in parts)
+    common = Counter(name for _, words in parts for name in _categories(words))
+    place = {name: width + 1 + i for i, (name, _) in enumerate(common.most_common(_CATEGORIES))}
 
     def columns(some: Sequence[Any]) -> Floats:
-        """Return the first numbers of each output, padded with zeros, and their number."""
-        found = np.zeros((len(some), width + 1))
+        """Return the first numbers of each output, padded with zeros, their number, and words."""
+        found = np.zeros((len(some), width + 1 + len(place)))
         for row, one in zip(found, some, strict=True):
-            given = _numbers(one)
-            if given is not None:
-                row[: min(width, len(given))] = given[:width]
-                row[width] = len(given)
+            numbers, words = _parts(one)
+            row[: min(width, len(numbers))] = numbers[:width]
+            row[width] = len(numbers)
+            row[[place[name] for name in _categories(words) if name in place]] = 1.0
         # Infinite outputs stay orderable, and their squares finite in the fits.
         return np.clip(np.nan_to_num(found), -1e150, 1e150)
 
@@ -283,18 +281,37 @@ _CATEGORIES = 64
 """Number of the most frequent categories of outputs, which get a column each."""
 
 
-def _numbers(output: Any) -> Floats | None:
-    """Return an output as numbers, (d,); None if it has another type."""
-    if isinstance(output, str | bytes) or output is None:
-        return None
+Word = tuple[int, str]
+"""A part of an output that is no number: its place among all parts, and its printed form."""
+
+
+def _parts(output: Any) -> tuple[Floats, tuple[Word, ...]]:
+    """Return the numbers of an output, (d,), 0 in place of each other part, and these parts.
+
+    The names of a mapping, or of a table's rows and columns, are such parts too: which there are
+    may be what an output gives away.
+    """
+    if hasattr(output, "index") and hasattr(output, "to_dict"):  # of pandas
+        output = output.to_dict()
     if isinstance(output, Mapping):
-        # In the order of their names, so that each keeps its column.
-        output = [output[name] for name in sorted(output, key=repr)]
+        # In the order of their names, so that each keeps its column where all have the same.
+        names = sorted(output, key=repr)
+        output = [repr(names), *(output[name] for name in names)]
     if isinstance(output, list | tuple):
-        parts = [_numbers(part) for part in output]
-        known = [part for part in parts if part is not None]
-        return np.concatenate([np.zeros(0), *known]) if len(known) == len(parts) else None
-    try:
-        return np.asarray(output, np.float64).ravel()
-    except (TypeError, ValueError):
-        return None
+        numbers = [np.zeros(0)]
+        words: list[Word] = []
+        for part in output:
+            before = sum(map(len, numbers))
+            theirs, others = _parts(part)
+            numbers.append(theirs)
+            words += [(before + place, text) for place, text in others]
+        return np.concatenate(numbers), tuple(words)
+    if not isinstance(output, str | bytes) and output is not None:
+        with suppress(TypeError, ValueError):
+            return np.asarray(output, np.float64).ravel(), ()
+    return np.zeros(1), ((0, repr(output)),)
+
+
+def _categories(words: tuple[Word, ...]) -> tuple[Hashable, ...]:
+    """Return the words of an output, and all of them together."""
+    return (*words, words) if len(words) > 1 else words

@@ -299,7 +299,8 @@ NEAR_PERFECT = Detector(
         "account to the next better one, times its place, is then as large as any other on average "
         "(Renyi); and the board improves at once by no more than others improve by their own best. "
         "Or a new method leaves more than a fifteenth of the errors, or is wrong on more than one "
-        "point in a hundred; of losses it leaves more than a thirtieth."
+        "point in a hundred, of a single account two in a thousand; of losses it leaves more than "
+        "a thirtieth."
     ),
     limits=(
         "Labels that got out look like this; so does a true breakthrough to hardly any error, or "

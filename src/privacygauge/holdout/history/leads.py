@@ -28,7 +28,10 @@ _FEWER = 15.0
 linear models for digits are wrong on 8%, the first networks were on 0.8%.
 """
 _NEARLY = 0.01
-"""Share of wrong answers up to which answers are nearly the labels."""
+"""Share of wrong answers up to which the answers of several accounts are nearly the labels."""
+_NEARLY_ALONE = 0.002
+"""The same share for a single account: the first networks for digits left 0.3% where linear models
+left 8%."""
 _FEWER_LOSS = 30.0
 """The same factor for losses, of which no share is nearly none: that of a method with 70% right to
 one with 98% may be 12.
@@ -60,8 +63,9 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
     with the mean of all others' improvements, by the same distribution. The smaller of both
     p-values is doubled. A new method breaks that power law too, so further conditions keep a
     p-value at 1: the errors must be at most a fifteenth of the next account's (for j accounts
-    beyond three, one in ``5 j``) and at most one answer in a hundred, and fewer by more than
-    counting explains. Losses must be at most a thirtieth. What fails them may be a leap (`leaps`).
+    beyond three, one in ``5 j``) and at most one answer in a hundred (of a single account, two in a
+    thousand), and fewer by more than counting explains. Losses must be at most a thirtieth. What
+    fails them may be a leap (`leaps`).
     """
     return _tests_of_leaders(history, NEAR_PERFECT)
 
@@ -114,7 +118,8 @@ def _far_ahead(
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
         mean = float(later.mean())
         alone = 1.0
-        nearly = not known or loss or wrong[order[j - 1]] <= _NEARLY * n
+        few = (_NEARLY_ALONE if j == 1 else _NEARLY) * n + 0.5  # whole answers, as floats
+        nearly = not known or loss or wrong[order[j - 1]] <= few
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
         if nearly and errors[j] >= least * max(1.0, j / _FRIENDS) * errors[j - 1]:
             ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf

@@ -228,6 +228,8 @@ def read_history(
     if exported:
         rows = from_export(rows)
     else:
+        # Under another name than ours stand a platform's own scores, such as errors.
+        exported = bool(rows) and all(str(name).strip().lower() != "score" for name in rows[0])
         rows = list(_rename_columns(rows))
         # Submissions without a score failed and do not count; but predictions in a file of their
         # own come in the order of all rows.

@@ -89,7 +89,10 @@ def describe(
 
 
 def publish(engine: Engine, *, shown: bool = True) -> None:
-    """Show every team's final result on the board's page, or hide the results again."""
+    """Show every team's final result on the board's page, or hide the results again.
+
+    While they are shown, no submission is taken, and no team changes its choice.
+    """
     with writing(engine) as connection:
         row = begun_board(connection)
         if row["public"] is None:
@@ -137,7 +140,13 @@ def has_ended(connection: Connection, now: str) -> bool:
 
 
 def check_open(connection: Connection, now: str) -> None:
-    """Raise `ClosedError` if no phase takes submissions at this moment."""
+    """Raise `ClosedError` if no phase takes submissions at this moment, or results are public.
+
+    Exact results of what is submitted later would be answers without a guard.
+    """
+    board = board_row(connection)
+    if board is not None and board["published"]:
+        raise ClosedError("the results are published: the contest is closed")
     found = phases(connection)
     if not found or any(phase["opens"] <= now < phase["closes"] for phase in found):
         return
@@ -222,7 +231,7 @@ def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now
         most = 1 if board is None else board["finals"]
         if len(chosen) > most:
             raise InputError(f"at most {most} submissions can be chosen, got {len(chosen)}")
-        if has_ended(connection, now):
+        if has_ended(connection, now) or (board is not None and board["published"]):
             raise ClosedError("the contest has ended: the choice stands")
         of = owned_by(connection, holder["id"])
         own = SUBMISSION.c.account_id.in_(of), SUBMISSION.c.number.in_(chosen)

@@ -20,6 +20,7 @@ from privacygauge.holdout.server import contest, request_parsing
 from privacygauge.holdout.server.accounts import account_of_token
 from privacygauge.holdout.server.board import Board, now
 from privacygauge.holdout.server.request_parsing import SECONDS_FOR_BODY, receive_submission
+from privacygauge.holdout.server.running import RateError
 from privacygauge.holdout.server.standings import (
     Standings,
     chosen_submissions,
@@ -122,6 +123,9 @@ async def upload(request: Request) -> Response:
         return RedirectResponse(_PATH, 303)
     request.state.account = name
     try:
+        # As for submissions without a browser.
+        if wait := request.app.state.rate.wait(name):
+            raise RateError(wait)
         form = await _parts(request, name)
         file = form.get("file")
         if file is None or not file.name:
