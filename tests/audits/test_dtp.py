@@ -276,7 +276,7 @@ def test_a_run_and_its_parts_may_lie_where_fsspec_can_reach(
         ({"y": [None] * 40}, "y must have a value in every row"),
         ({"bin_width": 0.3}, "bin must be 1 over a whole number"),
         ({"rows": [40]}, r"rows must lie in 0\.\.39, got 40"),
-        ({"rows": []}, r"rows must lie in 0\.\.39"),
+        ({"rows": []}, "rows must name at least one record"),
         ({"queries": -1}, "queries must be at least 0, got -1"),
         ({"training_sets": -1}, "training_sets must be at least 0, got -1"),
         ({"level": 1.0}, r"level must be in \(0, 1\)"),
@@ -361,3 +361,24 @@ def test_halves_keep_people_together() -> None:
     assert found.repeated.shape == (2, 15)
     assert np.isfinite(found.repeated).all()
     assert found.removal is None
+
+
+def test_the_lower_end_is_at_least_what_other_training_records_show() -> None:
+    """Binned answers of naive Bayes with numbers, at the records that it was trained on."""
+    shown = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(90, 4))
+        y = (x[:, 0] + rng.normal(size=90) > 0).astype(int)
+        x[0], y[0] = [9, 0, 0, 9], 0
+        found = audit_dtp(GaussianNB(), x, y, rows=np.arange(6), bin_width=0.01)
+        lower = found.to_frame()["dtp_lower"].to_numpy()
+        whole = GaussianNB().fit(x, y).predict_log_proba(x)
+        for record in range(6):
+            rest = np.arange(90) != record
+            without = GaussianNB().fit(x[rest], y[rest]).predict_log_proba(x)
+            at_records = log_ratio(whole, without, 0.01).max()
+            assert lower[record] >= at_records - 1e-9
+            shown += at_records > found.to_frame()["pdtp"][record] + 1e-9
+    # Otherwise it says nothing about other records.
+    assert shown

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ def _distinct(counted: CountedRecords, rows: Ints) -> tuple[Ints, Ints]:
 
 def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     low = log_ratio(counted.own_log_p(rows), counted.log_p_without(rows), width)
-    for queries in _candidates(counted, rows, box):
+    for queries in chain(_candidates(counted, rows, box), _others(counted, rows, width)):
         without = counted.log_p_without_at(rows, *queries)
         np.maximum(low, log_ratio(counted.log_p(*queries), without, width), out=low)
     bound = posterior_bound(counted, rows, box)
@@ -172,6 +172,22 @@ def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
         named += _extreme_codes(counted, rows, other)
     # The first combination is the record itself, which is measured already.
     return [(c, x) for c, x in product(named, places)][1:]
+
+
+OTHERS = 100
+"""Most training records that are asked about for each record, where numbers have binned answers."""
+
+
+def _others(counted: CountedRecords, rows: Ints, width: float) -> Iterator[Queries]:
+    """Yield training records as queries of all records, where numbers have binned answers.
+
+    At the ends of the box a class is certain, and a bin hides every change; at a record it is not.
+    """
+    if not width or not counted.numbers.shape[1]:
+        return
+    for other in np.unique(np.linspace(0, len(counted.y) - 1, OTHERS).astype(np.int64)).tolist():
+        codes = np.broadcast_to(counted.codes[other], counted.codes[rows].shape)
+        yield codes, np.broadcast_to(counted.numbers[other], counted.numbers[rows].shape)
 
 
 def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints]:
