@@ -19,7 +19,13 @@ from privacygauge.holdout.server.accounts import (
 from privacygauge.holdout.server.board import now
 from privacygauge.holdout.server.database import BOARD, STATE
 from privacygauge.holdout.server.rescoring import merge_accounts
-from privacygauge.holdout.server.standings import ending, log, standings
+from privacygauge.holdout.server.standings import (
+    chosen_submissions,
+    ending,
+    log,
+    own_submissions,
+    standings,
+)
 from tests.holdout.server.serving import labels_of
 from tests.thorough import crossed
 
@@ -132,4 +138,22 @@ def test_the_account_that_ends_is_gone_and_its_submissions_are_the_others(place)
         with pytest.raises(InputError, match=says):
             call()
     hide_account(board.engine, "third", "left")
+    board.close()
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "finals", "kept"),
+    [([], [2], 1, {2}), ([1], [2], 2, {1, 2}), ([1], [2, 3], 2, {1, 2}), ([1], [2], 1, {1})],
+)
+def test_a_team_keeps_both_choices_and_all_receipts(place, own, theirs, finals, kept):
+    board = filled(place("board.sqlite"), "exact", ("ann", "bea", "bea"), public=0.5)
+    contest.describe(board.engine, finals=2)
+    contest.choose_submissions(board.engine, "ann", own, now())
+    contest.choose_submissions(board.engine, "bea", theirs, now())
+    contest.describe(board.engine, finals=finals)
+    merge_accounts(board, "ann", "bea", "one team")
+    assert chosen_submissions(board, "ann") == kept
+    assert chosen_submissions(board, "bea") == set()
+    assert [receipt.number for receipt in own_submissions(board, "ann", 0, 10)] == [1, 2, 3]
+    assert [receipt.number for receipt in own_submissions(board, "ann", 1, 1)] == [2]
     board.close()

@@ -138,6 +138,19 @@ def absorb_account(
     gone = {"hidden": True, "token_id": None, "token_digest": None}
     connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == goes["id"]).values(gone))
     used = stays["used"] + goes["used"]
+    # The team keeps both choices for the end, as far as the board allows, its own first.
+    own, theirs = (
+        connection.execute(
+            select(FINAL.c.number).where(FINAL.c.account_id == row["id"]).order_by(FINAL.c.number)
+        )
+        .scalars()
+        .all()
+        for row in (stays, goes)
+    )
+    room = max(0, begun_board(connection)["finals"] - len(own))
+    connection.execute(delete(FINAL).where(FINAL.c.account_id == goes["id"]))
+    kept = [{"account_id": stays["id"], "number": number} for number in theirs[:room]]
+    _insert(connection, FINAL, kept)
     best, number = _replay_account(board, connection, stays)
     connection.execute(
         update(ACCOUNT)

@@ -288,15 +288,17 @@ def standings(board: Board) -> Standings:
 
 def own_submissions(board: Board, account: str, after: int, most: int) -> list[Receipt]:
     """Return an account's receipts with numbers above `after`, in order, up to a limit."""
-    query = (
-        select(SUBMISSION, ACCOUNT.c.name)
-        .join(ACCOUNT)
-        .where(ACCOUNT.c.name == account, SUBMISSION.c.number > after)
-        .order_by(SUBMISSION.c.number)
-        .limit(most)
-    )
     with reading(board.engine) as connection:
-        known_account(connection, account)
+        holder = known_account(connection, account)
+        # Receipts of merged accounts belong to the team.
+        own = SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"]))
+        query = (
+            select(SUBMISSION, ACCOUNT.c.name)
+            .join(ACCOUNT)
+            .where(own, SUBMISSION.c.number > after)
+            .order_by(SUBMISSION.c.number)
+            .limit(most)
+        )
         return [receipt_of(row) for row in connection.execute(query).mappings()]
 
 
