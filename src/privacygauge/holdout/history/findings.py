@@ -203,8 +203,8 @@ def history_warnings(history: History) -> tuple[str, ...]:
     if changed := replays.other_answers(history):
         found.append(
             f"{changed:,} of {len(history):,} recorded answers are not what the guard "
-            f"{history.guard} gives to the exact scores: the log was changed, or it has parts of "
-            "two boards."
+            f"{history.guard} gives to the exact scores: a submission was voided, accounts were "
+            "merged, the log was changed, or it has parts of two boards."
         )
     if not history.counted:
         found.append(
