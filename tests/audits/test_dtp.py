@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -363,20 +365,23 @@ def test_halves_keep_people_together() -> None:
     assert found.removal is None
 
 
-def test_the_lower_end_is_at_least_what_other_training_records_show() -> None:
-    """Binned answers of naive Bayes with numbers, at the records that it was trained on."""
+@pytest.mark.parametrize(
+    "model", [GaussianNB(), LinearDiscriminantAnalysis(), LogisticRegression()], ids=repr
+)
+def test_the_lower_end_is_at_least_what_other_training_records_show(model: object) -> None:
+    """Binned answers at the records that a model was trained on."""
     shown = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(90, 4))
         y = (x[:, 0] + rng.normal(size=90) > 0).astype(int)
         x[0], y[0] = [9, 0, 0, 9], 0
-        found = audit_dtp(GaussianNB(), x, y, rows=np.arange(6), bin_width=0.01)
+        found = audit_dtp(clone(model), x, y, rows=np.arange(6), bin_width=0.01)
         lower = found.to_frame()["dtp_lower"].to_numpy()
-        whole = GaussianNB().fit(x, y).predict_log_proba(x)
+        whole = clone(model).fit(x, y).predict_log_proba(x)
         for record in range(6):
             rest = np.arange(90) != record
-            without = GaussianNB().fit(x[rest], y[rest]).predict_log_proba(x)
+            without = clone(model).fit(x[rest], y[rest]).predict_log_proba(x)
             at_records = log_ratio(whole, without, 0.01).max()
             assert lower[record] >= at_records - 1e-9
             shown += at_records > found.to_frame()["pdtp"][record] + 1e-9

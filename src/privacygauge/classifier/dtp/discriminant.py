@@ -19,7 +19,7 @@ from privacygauge.classifier.dtp.learner import (
     matrix,
     training_set,
 )
-from privacygauge.classifier.dtp.ratios import log_linear_dtp
+from privacygauge.classifier.dtp.ratios import log_linear_dtp, some_records
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -199,7 +199,12 @@ class FittedLinearDiscriminant:
         """Return the range of each record's DTP over the box."""
         without = self.coefficients_without(rows)
         return log_linear_dtp(
-            self.coefficients(), without, x_rows=self.x[rows], width=width, box=box
+            self.coefficients(),
+            without,
+            x_rows=self.x[rows],
+            width=width,
+            box=box,
+            others=self.x[some_records(len(self.x))],
         )
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:

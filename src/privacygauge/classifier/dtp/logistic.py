@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 from scipy.special import logsumexp, softmax
 
 from privacygauge.classifier.dtp.learner import Box, DtpRange, Scale, class_log_p, squares_without
-from privacygauge.classifier.dtp.ratios import log_linear_dtp
+from privacygauge.classifier.dtp.ratios import log_linear_dtp, some_records
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -606,7 +606,12 @@ class FittedLogistic:
         """Return the range of each record's DTP over the box."""
         without = self.coefficients_without(rows)
         return log_linear_dtp(
-            self.coefficients(), without, x_rows=self.x[rows], width=width, box=box
+            self.coefficients(),
+            without,
+            x_rows=self.x[rows],
+            width=width,
+            box=box,
+            others=self.x[some_records(len(self.x))],
         )
 
     def _expanded(self, problem: Problem, found: Floats) -> tuple[Floats, Floats]:

@@ -29,7 +29,7 @@ from privacygauge.classifier.dtp.learner import (
     matrix,
     training_set,
 )
-from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio, some_records
 from privacygauge.classifier.dtp.stability import naive_bayes_bound
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
@@ -174,10 +174,6 @@ def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
     return [(c, x) for c, x in product(named, places)][1:]
 
 
-OTHERS = 100
-"""Most training records that are asked about for each record, where numbers have binned answers."""
-
-
 def _others(counted: CountedRecords, rows: Ints, width: float) -> Iterator[Queries]:
     """Yield training records as queries of all records, where numbers have binned answers.
 
@@ -185,7 +181,7 @@ def _others(counted: CountedRecords, rows: Ints, width: float) -> Iterator[Queri
     """
     if not width or not counted.numbers.shape[1]:
         return
-    for other in np.unique(np.linspace(0, len(counted.y) - 1, OTHERS).astype(np.int64)).tolist():
+    for other in some_records(len(counted.y)).tolist():
         codes = np.broadcast_to(counted.codes[other], counted.codes[rows].shape)
         yield codes, np.broadcast_to(counted.numbers[other], counted.numbers[rows].shape)
 

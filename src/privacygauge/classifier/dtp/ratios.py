@@ -12,7 +12,7 @@ from scipy.special import log_expit
 from privacygauge.classifier.dtp.learner import Box, DtpRange, class_log_p, logs
 from privacygauge.classifier.resolution import bin_centres, bin_numbers, n_bins
 from privacygauge.classifier.trainer import Cohort, Trainer, first_query
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 _SAME = 1e-12
@@ -182,6 +182,7 @@ def log_linear_dtp(
     x_rows: Floats,
     width: float,
     box: Box,
+    others: Floats | None = None,
 ) -> DtpRange:
     """Return the range of each record's DTP over a box, for ``p = softmax(x @ W + b)``.
 
@@ -197,12 +198,15 @@ def log_linear_dtp(
         Bin width of the published probabilities; 0 for no bins.
     box : Box
         The domain.
+    others : ndarray of float, shape (q, d), optional
+        Further queries, if probabilities are binned: at a corner a class may be certain, and a bin
+        hides every change; see `some_records`.
 
     Returns
     -------
     DtpRange
-        `low` is attained at some corner of the box, or at the record itself; no query exceeds
-        `high`.
+        `low` is attained at some corner of the box, at the record itself, or at one of `others`; no
+        query exceeds `high`.
 
     Notes
     -----
@@ -227,11 +231,23 @@ def log_linear_dtp(
         low[part] = np.maximum(
             own[part], change.seen(change.corners(box), width).max(axis=1, initial=0)
         )
+        for query in others if width and others is not None else ():
+            asked = np.broadcast_to(query, (len(low[part]), 1, len(query)))
+            np.maximum(low[part], change.seen(asked, width)[:, 0], out=low[part])
         # Bins coarsen both answers, and cap what their ratio can be.
         bound = np.minimum(binned_bound(change.bound(box), width), cap(width))
         high[part] = np.maximum(bound, low[part])
     binned = f", probabilities in bins of {width:g}" if width else ""
     return DtpRange(low, high, f"changes of linear log odds over a box of queries{binned}", own)
+
+
+OTHERS = 100
+"""Most training records that are asked about for each record, where answers are binned."""
+
+
+def some_records(n: int) -> Ints:
+    """Return up to `OTHERS` rows of n, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, OTHERS).astype(np.int64))
 
 
 class _Change:
