@@ -64,12 +64,14 @@ def one_line(
 
     audit.__name__ = audit.__qualname__ = name
     audit.__module__ = run.__module__
-    # The fields take the place of the session, which is the last parameter.
-    lines = (inspect.getdoc(run) or "").splitlines()
-    (first,) = (i for i, line in enumerate(lines) if line.startswith(f"{_SESSION} :"))
-    after = next((i for i in range(first + 1, len(lines)) if lines[i][:1] != " "), len(lines))
-    entries = [line for f, help in of_options for line in _entry(f, help)]
-    audit.__doc__ = "\n".join([*lines[:first], *entries, *_RUN_SETTINGS, *lines[after:]])
+    text = inspect.getdoc(run)
+    if text is not None:  # Python may have been told to drop it
+        # The fields take the place of the session, which is the last parameter.
+        lines = text.splitlines()
+        (first,) = (i for i, line in enumerate(lines) if line.startswith(f"{_SESSION} :"))
+        after = next((i for i in range(first + 1, len(lines)) if lines[i][:1] != " "), len(lines))
+        entries = [line for f, help in of_options for line in _entry(f, help)]
+        audit.__doc__ = "\n".join([*lines[:first], *entries, *_RUN_SETTINGS, *lines[after:]])
     audit.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*own, *(_parameter(f) for f in keywords)],
         return_annotation=inspect.signature(run).return_annotation,
