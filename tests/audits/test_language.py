@@ -204,7 +204,7 @@ def test_words_that_give_members_away_fire_the_blind_control(leaking):
     words = np.where(leaking.member, "seen in the morning clinic", "seen on the evening ward")
     texts = tuple(f"{word} {row}" for row, word in enumerate(words))
     found = audit_language(replace(leaking, text=texts))
-    assert found.controls.fired == ("blind",)
+    assert found.controls.fired == ("blind", "form", "strings")
     assert verdict(found).grade == UNTOLD
     alike = tuple(f"note {row % 7}" for row in range(len(leaking)))
     controls = controls_of(replace(leaking, text=alike), 0, 0.95)

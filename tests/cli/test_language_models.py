@@ -12,6 +12,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from privacygauge.audits.language import preparation
@@ -477,19 +478,27 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
         ("nonmembers", texts[10:20]),
         ("population", texts[20:30]),
         ("others", texts[30:]),
+        ("gone", texts[:10]),
+        ("fresh", texts[10:20]),
     ):
         lines = (
             json.dumps({"text": text, "patient": f"{name} {i // 2}"}) for i, text in enumerate(some)
         )
         Path(f"{name}.jsonl").write_text("".join(line + "\n" for line in lines))
-    for seed, name in enumerate(("target", "other", "reference", "start")):
+    names = ("target", "other", "reference", "start", "model", "unlearned", "retrained")
+    for seed, name in enumerate(names):
         saved(Path(name), seed=seed)
+    rng = np.random.default_rng(0)
+    for name in ("before", "after", "retrained"):
+        chance = rng.random(60).round(3)
+        rows = [f"{p},{1 - p:.3f},{i % 2},{i // 30}" for i, p in enumerate(chance)]
+        Path(f"{name}.csv").write_text("\n".join(["p_0,p_1,label,member", *rows]))
     page = (Path(__file__).parents[2] / "docs" / "language-models.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     # Dealing texts, extraction and canaries are tested beside their commands.
     lines = [line for line in lines if not re.search("dealt|extract|canaries", line)]
-    assert len(lines) == 8
+    assert len(lines) == 10
     adapter_in(Path("base"), Path("adapter"))
     tuned, base = (load_causal(saved(Path(name), "gpt2", seed, byte_pairs(framed=False)))
                    for seed, name in enumerate(("tuned", "plain")))  # fmt: skip
