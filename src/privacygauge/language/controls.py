@@ -446,7 +446,8 @@ def uneven_strings(scores: TextScores, allowed: float) -> tuple[int, int] | None
     Returns
     -------
     (int, int) or None
-        People of each side; None without texts, and where no word or string is that uneven.
+        People of each side; None without texts, with fewer than 20 people on a side, and where no
+        word or string is that uneven.
 
     Notes
     -----
@@ -468,6 +469,8 @@ def uneven_strings(scores: TextScores, allowed: float) -> tuple[int, int] | None
     )
     has = (of_person @ hstack([words_of(text), forms_of(text)], format="csr")).sign()
     member = people % 2 == 1
+    if min(np.count_nonzero(member), np.count_nonzero(~member)) < FEWEST_GROUPS:
+        return None
     inside, outside = (np.asarray(has[side].sum(axis=0)).ravel() for side in (member, ~member))
     both = inside + outside
     n_in = int(member.sum())
