@@ -464,13 +464,13 @@ def uneven_strings(scores: TextScores, allowed: float) -> tuple[int, int] | None
     # A person counts once on a side, however many texts have the string.
     sides = 2 * scores.unit[judged] + scores.member[judged]
     people, person = np.unique(sides, return_inverse=True)
+    member = people % 2 == 1
+    if min(np.count_nonzero(member), np.count_nonzero(~member)) < FEWEST_GROUPS:
+        return None
     of_person = csr_matrix(
         (np.ones(len(judged)), (person, np.arange(len(judged)))), shape=(len(people), len(judged))
     )
     has = (of_person @ hstack([words_of(text), forms_of(text)], format="csr")).sign()
-    member = people % 2 == 1
-    if min(np.count_nonzero(member), np.count_nonzero(~member)) < FEWEST_GROUPS:
-        return None
     inside, outside = (np.asarray(has[side].sum(axis=0)).ravel() for side in (member, ~member))
     both = inside + outside
     n_in = int(member.sum())
