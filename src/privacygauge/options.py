@@ -7,6 +7,7 @@ from privacygauge.audits.classifier.candidates import CandidateOptions
 from privacygauge.audits.classifier.models import ModelOptions, PoolOptions
 from privacygauge.audits.classifier.predictions import ClassifierOptions
 from privacygauge.audits.classifier.white_box import WhiteBoxOptions
+from privacygauge.audits.dtp.audit import DtpOptions
 from privacygauge.audits.holdout_attack.audit import HoldoutAttackOptions
 from privacygauge.audits.holdout_bound.audit import HoldoutBoundOptions
 from privacygauge.audits.language.audit import CausalOptions, LanguageOptions, MaskedOptions
@@ -19,6 +20,7 @@ __all__ = [
     "CandidateOptions",
     "CausalOptions",
     "ClassifierOptions",
+    "DtpOptions",
     "HoldoutAttackOptions",
     "HoldoutBoundOptions",
     "LanguageOptions",

@@ -17,6 +17,7 @@ CALLS = {
     "CandidateOptions": pg.audit_candidates,
     "CausalOptions": pg.audit_causal,
     "ClassifierOptions": pg.audit_classifier,
+    "DtpOptions": pg.audit_dtp,
     "HoldoutAttackOptions": pg.attack_holdout,
     "HoldoutBoundOptions": pg.holdout_bounds,
     "LanguageOptions": pg.audit_language,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,18 +25,19 @@ from privacygauge.audits.dtp.verdict import (
     removal_frame,
     verdict,
 )
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.training import load_labelled_records
 from privacygauge.audits.work import Session, Work
 from privacygauge.classifier import estimators
+from privacygauge.classifier.dtp.design import DtpDesign
 from privacygauge.classifier.dtp.findings import (
-    DtpOptions,
     checked_records,
     draw_people_rows,
     measurement,
     units_note,
 )
 from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer
-from privacygauge.classifier.dtp.measure import LIMIT, Order, RemovalPath, TrainingSet
+from privacygauge.classifier.dtp.measure import LIMIT, RemovalPath, TrainingSet
 from privacygauge.classifier.dtp.named import (
     learner_on_categories,
     learner_on_numbers,
@@ -50,7 +49,6 @@ from privacygauge.classifier.named import NETWORKS, trainer_named
 from privacygauge.classifier.names import ON_CATEGORIES
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.probe_training import bill_without_each
-from privacygauge.classifier.resolution import BIN
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
@@ -116,130 +114,104 @@ class DtpAudit(DtpResult):
         return plot_pdtp(self, ax)
 
 
-def audit_dtp(
-    model: object,
-    x: object,
-    y: ArrayLike,
-    *,
-    rows: ArrayLike | None = None,
-    bin_width: float = BIN,
-    queries: int = 500,
-    training_sets: int = 0,
-    remove: int = 0,
-    order: Order = "recomputed",
-    vary: int = 0,
-    ids: ArrayLike | None = None,
-    unit: ArrayLike | None = None,
-    class_names: tuple[str, ...] | None = None,
-    warnings: tuple[str, ...] = (),
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_dtp",
-    provenance: Mapping[str, str] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-) -> DtpAudit:
-    """Measure the effect of each record of a training set on the classifier.
+@dataclass(frozen=True, kw_only=True)
+class DtpOptions(DtpDesign):
+    """A measurement of the effect of each training record on a classifier."""
 
-    Parameters
-    ----------
-    model : Learner, estimator, callable or Trainer
-        Training of the classifier. A learner leaves records out without training. So do
-        scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, if refits of the
-        riskiest records and of some at random agree. Anything else is trained once more for each
-        record, as given: it keeps its own random state.
-    x : array_like, shape (n, d), data frame of pandas or polars, or list of n texts
-        The training set; models are trained on it, and queried, in this form.
-    y : array_like of int, shape (n,)
-        Classes in 0..k-1, at least two of them.
-    rows : array_like of int, shape (r,), optional
-        The records to measure; default: all. All records of a person are measured together.
-    bin_width : float
-        Width of the bins in which probabilities are published; 0 for none.
-    queries : int
-        Number of queries besides the record itself, in search of a larger change if the largest is
-        not known otherwise: other records, and blends of records.
-    training_sets : int
-        Number of random pairs of halves of the data in which each record's PDTP is measured again.
-    remove : int
-        Number of the riskiest records to remove, one at a time, to measure the effect.
-    order : {"recomputed", "initial"}
-        Whether the riskiest of those left is removed, or the next in the order of the first values.
-    vary : int
-        Number of models with other random states, and as many on other records, to compare with the
-        effect of the two riskiest records; 0 for none, else at least 2.
-    ids, unit : array_like, shape (n,), optional
-        Names of the records in the report, and the people behind them; default: equal ids are one
-        person. All records of a person are left out together, by training once more with any model;
-        a person's result is that of the riskiest record.
-    class_names : tuple of str, optional
-        Names of the classes.
-    warnings : tuple of str
-        Warnings for the reader of the report.
-    run, n_jobs, progress, seed, level, command, provenance, invocation
-        As in `audit_model`.
+    def run(
+        self,
+        model: object,
+        x: object,
+        y: ArrayLike,
+        *,
+        rows: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        unit: ArrayLike | None = None,
+        class_names: tuple[str, ...] | None = None,
+        warnings: tuple[str, ...] = (),
+        session: Session = Session("dtp"),
+    ) -> DtpAudit:
+        """Measure the effect of each record of a training set on the classifier.
 
-    Returns
-    -------
-    DtpAudit
+        Parameters
+        ----------
+        model : Learner, estimator, callable or Trainer
+            Training of the classifier. A learner leaves records out without training. So do
+            scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, if refits of
+            the riskiest records and of some at random agree. Anything else is trained once more for
+            each record, as given: it keeps its own random state.
+        x : array_like, shape (n, d), data frame of pandas or polars, or list of n texts
+            The training set; models are trained on it, and queried, in this form.
+        y : array_like of int, shape (n,)
+            Classes in 0..k-1, at least two of them.
+        rows : array_like of int, shape (r,), optional
+            The records to measure; default: all. All records of a person are measured together.
+        ids, unit : array_like, shape (n,), optional
+            Names of the records in the report, and the people behind them; default: equal ids are
+            one person. All records of a person are left out together, by training once more with
+            any model; a person's result is that of the riskiest record.
+        class_names : tuple of str, optional
+            Names of the classes.
+        warnings : tuple of str
+            Warnings for the reader of the report.
+        session : Session, optional
+            Seed, level, run folder and workers.
 
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
+        Returns
+        -------
+        DtpAudit
 
-    Notes
-    -----
-    Long et al. (2017): PDTP is definition 4.3, DTP definition 4.2, the limit of 1 section 5, the
-    average over training sets section 5.4, removal section 7.
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> x = np.array([[0.0], [0.1], [0.3], [0.9], [1.0], [1.2]])
-    >>> found = audit_dtp(GaussianNB(), x, [0, 0, 0, 1, 1, 1], bin_width=0)
-    >>> found.decision
-    'do not publish'
-    """
-    running = Session(command=command, seed=seed, level=level, provenance=provenance, run=run)
-    asked = DtpOptions(
-        width=bin_width,
-        queries=queries,
-        training_sets=training_sets,
-        remove=remove,
-        order=order,
-        vary=vary,
-    )
-    features, labels = checked_records(model, x, y, remove)
-    owner = owners(unit, ids, len(labels))
-    names = class_names or estimators.class_names(y)
-    task = TrainingSet(
-        model,
-        features,
-        y=labels,
-        width=bin_width,
-        n_queries=queries,
-        seed=seed,
-        unit=owner,
-        run=run,
-        n_jobs=n_jobs,
-        progress=progress,
-        invocation=invocation,
-        class_names=names,
-    )
-    done = measurement(task, asked, rows=rows, ids=ids, class_names=names or None, level=level)
-    told = (*units_note(features, labels, owner), *warnings, *done.warnings)
-    origin = running.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
-    return DtpAudit(**vars(done.found), origin=origin)
+        Notes
+        -----
+        Long et al. (2017): PDTP is definition 4.3, DTP definition 4.2, the limit of 1 section 5,
+        the average over training sets section 5.4, removal section 7.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> x = np.array([[0.0], [0.1], [0.3], [0.9], [1.0], [1.2]])
+        >>> found = audit_dtp(GaussianNB(), x, [0, 0, 0, 1, 1, 1], bin_width=0)
+        >>> found.decision
+        'do not publish'
+        """
+        features, labels = checked_records(model, x, y, self.remove)
+        owner = owners(unit, ids, len(labels))
+        names = class_names or estimators.class_names(y)
+        task = TrainingSet(
+            model,
+            features,
+            y=labels,
+            width=self.bin_width,
+            n_queries=self.queries,
+            seed=session.seed,
+            unit=owner,
+            run=session.run,
+            n_jobs=session.n_jobs,
+            progress=session.progress,
+            invocation=session.invocation,
+            class_names=names,
+        )
+        done = measurement(
+            task, self, rows=rows, ids=ids, class_names=names or None, level=session.level
+        )
+        told = (*units_note(features, labels, owner), *warnings, *done.warnings)
+        origin = session.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
+        return DtpAudit(**vars(done.found), origin=origin)
+
+
+audit_dtp = one_line(DtpOptions, DtpOptions.run, "audit_dtp")
 
 
 def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     """Run the requested audit, training the models that the run does not hold yet."""
     # Before any of the user's code is imported: the run may have been made with other code.
-    invocation = work.invocation(NAME, asked) if asked.keeps else None
+    session = work.running(NAME, asked) if asked.keeps else Session(**asked.told(NAME))
     records, x, model, warnings = _load_records(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
     with work.resumable(asked), showing as shown:
@@ -248,26 +220,16 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             if shown is None
             else _announce_cost(asked, work, x=x, y=records.y, model=model, progress=shown)
         )
-        return audit_dtp(
+        return asked.part(DtpOptions).run(
             model,
             x,
             records.y,
             rows=draw_people_rows(asked.measure, records, asked.data, asked.seed),
-            bin_width=asked.bin_width,
-            queries=asked.queries,
-            training_sets=asked.training_sets,
-            remove=asked.remove,
-            order=cast(Order, asked.order),
-            vary=asked.vary,
             ids=records.ids,
             unit=records.unit,
             class_names=records.names,
             warnings=warnings,
-            run=work.run if asked.keeps else None,
-            n_jobs=work.jobs if asked.keeps else 1,
-            progress=progress,
-            invocation=invocation,
-            **asked.told(NAME),
+            session=replace(session, progress=progress),
         )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from privacygauge.audits.asking import amounts, asks, option, shares
+from privacygauge.audits.asking import amounts, shares
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
+from privacygauge.classifier.dtp.design import DtpDesign
 from privacygauge.classifier.names import (
     DTP_MODELS,
     MODEL_SETTINGS,
     ON_CATEGORIES,
     ON_NUMBERS,
-    REMOVAL_ORDERS,
 )
 from privacygauge.errors import InputError
+from privacygauge.runs.options import asks
 
 METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
 """Metrics that a release can be held to."""
@@ -24,14 +25,7 @@ SETTINGS = "Settings of the model"
 """Heading of the options that only some models have."""
 
 
-FURTHER = "Further measurements"
-"""Heading of the options that ask for several values per record."""
-
-
 _setting_option = partial(asks, panel=SETTINGS)
-
-
-_further_option = partial(asks, panel=FURTHER)
 
 
 NAME = "dtp"
@@ -39,7 +33,7 @@ NAME = "dtp"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DtpRequest(LabelledRecords):
+class DtpRequest(DtpDesign, LabelledRecords):
     """Options of an audit of differential training privacy."""
 
     data: str = data_option()
@@ -69,9 +63,6 @@ class DtpRequest(LabelledRecords):
     neighbours: int = _setting_option(
         "K", "Number of neighbours of nearest.", default=int(MODEL_SETTINGS["neighbours"][0])
     )
-    bin_width: float = option(
-        "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
-    )
     measure: int | None = asks(
         "N", "Number of records to measure, sampled at random. Default: all."
     )
@@ -79,32 +70,6 @@ class DtpRequest(LabelledRecords):
         "COLUMN",
         "Column of the people behind the rows, whose rows are left out together. Default: equal "
         "ids.",
-    )
-    queries: int = asks(
-        "N",
-        "Number of records to ask about beside the one left out, in search of a larger change, "
-        "where the largest is not known.",
-        default=500,
-    )
-    training_sets: int = _further_option(
-        "N",
-        "Measure again in both halves of the data, split this many times; 10 in the paper.",
-        default=0,
-    )
-    remove: int = _further_option(
-        "N", "Number of the riskiest records to remove, one at a time.", default=0
-    )
-    order: str = _further_option(
-        "NAME",
-        "Order of removal: recomputed (the riskiest of those left) or initial.",
-        default="recomputed",
-        offers=REMOVAL_ORDERS,
-    )
-    vary: int = _further_option(
-        "N",
-        "Number of models to train with other initial weights, and on other records, to see "
-        "whether the two riskiest records are exceptional.",
-        default=0,
     )
 
     @property

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.classifier.dtp.design import DtpDesign
 from privacygauge.classifier.dtp.learner import DtpRange
-from privacygauge.classifier.dtp.measure import LIMIT, Order, RemovalPath, TrainingSet, check_order
+from privacygauge.classifier.dtp.measure import LIMIT, Order, RemovalPath, TrainingSet
 from privacygauge.classifier.dtp.named import RefitAgreement
 from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.classifier.estimators import as_trainer, class_names
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.probe_training import records_for
-from privacygauge.classifier.resolution import n_bins
 from privacygauge.classifier.tables import CategoricalTable, Records
 from privacygauge.classifier.units_of_rows import copies_warning
 from privacygauge.core import checks, seeds
@@ -365,37 +365,6 @@ class DtpFindings:
         return np.argsort([-x.value for x in self.averages], kind="stable")
 
 
-@dataclass(frozen=True)
-class DtpOptions:
-    """Options for measuring a training set."""
-
-    width: float
-    """Bin width of the published probabilities; 0 for no bins."""
-    queries: int
-    """Queries besides a record's own, at least 0, to search for the largest change if unknown."""
-    training_sets: int
-    """Pairs of random halves of the data in which every PDTP is measured again, at least 0."""
-    remove: int
-    """Riskiest records to remove, one at a time, at least 0."""
-    order: Order
-    """Order of removal."""
-    vary: int
-    """Models that show other sources of variation for the riskiest records; 0 or at least 2."""
-
-    def __post_init__(self) -> None:
-        """Check numbers before any work: some are needed only after hours of training."""
-        if self.width:
-            n_bins(self.width)
-        for name in ("queries", "training_sets", "remove"):
-            if (number := getattr(self, name)) < 0:
-                raise InputError(f"{name} must be at least 0, got {number}")
-        if self.vary != 0 and self.vary < 2:
-            raise InputError(
-                f"vary must be 0 or at least 2, got {self.vary}: one model does not vary"
-            )
-        check_order(self.order)
-
-
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """Results of a measurement, with the parts that were skipped and the caveats."""
@@ -410,7 +379,7 @@ class Measurement:
 
 def measurement(
     task: TrainingSet,
-    asked: DtpOptions,
+    design: DtpDesign,
     rows: ArrayLike | None,
     ids: ArrayLike | None,
     class_names: tuple[str, ...] | None,
@@ -431,21 +400,24 @@ def measurement(
         chosen = chosen[riskiest]
     learner = measured.learner
     pdtp = measured.pdtp
-    path, skipped = task.removal(asked.remove, asked.order, learner) if asked.remove else (None, ())
+    path = None
+    skipped: tuple[Skipped, ...] = ()
+    if design.remove:
+        path, skipped = task.removal(design.remove, cast(Order, design.order), learner)
     named = np.arange(len(y)) if ids is None else checks.vector(ids, "ids", length=len(y))
     n_train = len(y) if owner is None else checks.n_distinct(owner)
     complete = len(chosen) == n_train
     above = pdtp > LIMIT
     repeated = None
-    if asked.training_sets:
-        repeated = task.repeated(chosen, asked.training_sets, learner)
+    if design.training_sets:
+        repeated = task.repeated(chosen, design.training_sets, learner)
     columns = () if repeated is None else repeated.T
     # The riskiest first, ties by row, so that the choice does not depend on the sort.
     varied = chosen[np.lexsort((chosen, -pdtp))][:VARIED]
     found = DtpFindings(
         task.name,
         method=measured.method,
-        width=asked.width,
+        width=design.bin_width,
         n_train=n_train,
         class_names=names,
         rows=chosen,
@@ -459,7 +431,7 @@ def measurement(
         repeated=repeated,
         averages=tuple(mean_of_records(x, False, level, "training sets") for x in columns),
         removal=path,
-        variation=task.variation(varied, asked.vary) if asked.vary else (),
+        variation=task.variation(varied, design.vary) if design.vary else (),
         checked=measured.checked,
         lone_classes=tuple(task.lone_classes.tolist()),
         shared=measured.shared,
@@ -469,4 +441,4 @@ def measurement(
         *lone_classes_warning(task, names),
         *sampling_warning(len(chosen), n_train, level),
     )
-    return Measurement(found, skipped, (*told, *in_one_bin(pdtp, asked.width)))
+    return Measurement(found, skipped, (*told, *in_one_bin(pdtp, design.bin_width)))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.counts import Counts, count_categories, dtp_over_cells
+from privacygauge.classifier.dtp.design import check_order
 from privacygauge.classifier.dtp.indirect import append_queries, queries_within, shown_by
 from privacygauge.classifier.dtp.learner import Bounded, DtpRange, Fitted, Learner, box_of
 from privacygauge.classifier.dtp.logistic import Logistic
@@ -475,12 +476,6 @@ class RemovalPath:
         starts = np.flatnonzero(~rose)
         parts = np.split(self.removed, starts[1:] if len(starts) else [])
         return tuple(part for part in parts if len(part) > 1)
-
-
-def check_order(order: str) -> None:
-    """Raise unless the order is one of `Order`."""
-    if order not in ("recomputed", "initial"):
-        raise InputError(f"order must be 'recomputed' or 'initial', got {order!r}")
 
 
 def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
