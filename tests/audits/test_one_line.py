@@ -30,6 +30,27 @@ CALLS = {
 }
 
 
+KEEPING = ("run", "n_jobs", "progress", "invocation")
+UNUSED = {
+    "AttributeOptions": KEEPING,
+    "CandidateOptions": ("invocation",),
+    "ClassifierOptions": KEEPING,
+    "HoldoutBoundOptions": ("level", *KEEPING),
+    "LanguageOptions": KEEPING,
+    "PoolOptions": KEEPING,
+    "VulnerableOptions": ("level", *KEEPING),
+    "WhiteBoxOptions": KEEPING,
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_a_call_refuses_settings_that_it_has_no_use_for(name):
+    for setting in UNUSED[name]:
+        assert setting not in inspect.signature(CALLS[name]).parameters
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{setting}'"):
+            CALLS[name](None, **{setting: None})
+
+
 def test_every_class_of_options_has_its_call():
     assert {*CALLS, "Session"} == set(pg.options.__all__)
 
@@ -44,7 +65,9 @@ def test_a_call_has_and_describes_every_field(name):
         assert f"\n{field.name} : " in described
         assert " ".join(text.split()[:4]) in " ".join(described.split())
     for field in fields(pg.options.Session):
-        assert field.name == "command" or field.name in signature
+        if field.name not in {"command", *UNUSED.get(name, ())}:
+            assert signature[field.name].default == field.default
+            assert f"\n{field.name} : " in described
     run = inspect.signature(options.run).parameters
     assert set(signature) - {f.name for f in fields(options)} >= set(run) - {"self", "session"}
 

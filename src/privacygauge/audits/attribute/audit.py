@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.audits.one_line import one_line
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.work import Session
 from privacygauge.classifier.attributes_judged import (
     GainOverImputation,
@@ -240,7 +240,9 @@ class AttributeOptions(Options):
         return AttributeAudit(**vars(found), origin=origin, column=name, ids=rows)
 
 
-audit_attribute = one_line(AttributeOptions, AttributeOptions.run, "audit_attribute")
+audit_attribute = one_line(
+    AttributeOptions, AttributeOptions.run, "audit_attribute", without=KEEPING
+)
 
 
 _LISTED = 50

@@ -239,7 +239,9 @@ class CandidateOptions(Options):
         return CandidateAudit(**vars(found), origin=origin, game=_describe_game(game, dealt))
 
 
-audit_candidates = one_line(CandidateOptions, CandidateOptions.run, "audit_candidates")
+audit_candidates = one_line(
+    CandidateOptions, CandidateOptions.run, "audit_candidates", without=("invocation",)
+)
 
 
 def _describe_game(game: CandidateGame, dealt: CandidateRound) -> GameDescription:

@@ -22,7 +22,7 @@ from privacygauge.audits.classifier.predictions import (
     pool_description,
 )
 from privacygauge.audits.classifier.result import Audit
-from privacygauge.audits.one_line import one_line
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Session, Work
 from privacygauge.classifier.answers import said_of_times
@@ -202,7 +202,7 @@ class PoolOptions(ReleaseOptions):
         return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
 
 
-audit_pool = one_line(PoolOptions, PoolOptions.run, "audit_pool")
+audit_pool = one_line(PoolOptions, PoolOptions.run, "audit_pool", without=KEEPING)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privacygauge.audits.classifier.options import PredictionOptions
 from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
-from privacygauge.audits.one_line import one_line
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.work import Session
 from privacygauge.classifier.attacked import (
     are_columns,
@@ -295,4 +295,6 @@ class ClassifierOptions(PredictionOptions):
         )
 
 
-audit_classifier = one_line(ClassifierOptions, ClassifierOptions.run, "audit_classifier")
+audit_classifier = one_line(
+    ClassifierOptions, ClassifierOptions.run, "audit_classifier", without=KEEPING
+)

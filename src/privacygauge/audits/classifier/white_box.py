@@ -15,7 +15,7 @@ from privacygauge.audits.classifier.predictions import (
     game_description,
 )
 from privacygauge.audits.classifier.result import Audit
-from privacygauge.audits.one_line import one_line
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.work import Session
 from privacygauge.classifier.attacked import missing_classes, require_other_rows
 from privacygauge.classifier.known import comparison_of
@@ -164,4 +164,4 @@ class WhiteBoxOptions(Options):
         )
 
 
-audit_white_box = one_line(WhiteBoxOptions, WhiteBoxOptions.run, "audit_white_box")
+audit_white_box = one_line(WhiteBoxOptions, WhiteBoxOptions.run, "audit_white_box", without=KEEPING)

@@ -23,7 +23,7 @@ from privacygauge.audits.holdout_words import (
     points,
     points_estimate,
 )
-from privacygauge.audits.one_line import one_line
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.work import Session
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bias_bounds import (
@@ -197,7 +197,9 @@ class HoldoutBoundOptions(BoundDesign):
         return HoldoutBounds(**vars(found), origin=running.origin(warnings=caveats(asked)))
 
 
-holdout_bounds = one_line(HoldoutBoundOptions, HoldoutBoundOptions.run, "holdout_bounds")
+holdout_bounds = one_line(
+    HoldoutBoundOptions, HoldoutBoundOptions.run, "holdout_bounds", without=("level", *KEEPING)
+)
 
 
 SAFE = Grade("safe against any attack", Severity.NOTHING)

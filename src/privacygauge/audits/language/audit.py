@@ -13,7 +13,7 @@ import numpy as np
 
 from privacygauge.audits.language.report import report
 from privacygauge.audits.language.verdict import LanguageResult
-from privacygauge.audits.one_line import one_line
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.work import Session
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
@@ -169,7 +169,7 @@ class LanguageOptions(JudgingOptions):
         )
 
 
-audit_language = one_line(LanguageOptions, LanguageOptions.run, "audit_language")
+audit_language = one_line(LanguageOptions, LanguageOptions.run, "audit_language", without=KEEPING)
 
 
 def audit_of(

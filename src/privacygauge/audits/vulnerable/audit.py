@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.one_line import one_line
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.work import Session
 from privacygauge.core import checks
 from privacygauge.core.units import owners
@@ -246,7 +246,11 @@ class VulnerableOptions(Options):
 
 
 vulnerable_records = one_line(
-    VulnerableOptions, VulnerableOptions.run, "vulnerable_records", command="vulnerable"
+    VulnerableOptions,
+    VulnerableOptions.run,
+    "vulnerable_records",
+    command="vulnerable",
+    without=("level", *KEEPING),
 )
 
 
