@@ -17,7 +17,8 @@ import torch
 import transformers
 from _duel import Duel, Side, table_alone
 
-from privacygauge.language.extraction import Writing, suffix_likelihoods, suffixes_of
+from privacygauge.language.extraction import suffix_likelihoods, suffixes_of
+from privacygauge.language.extraction_options import Writing
 from privacygauge.language.model import load_causal
 
 N_TOKENS, TRIES = 64, 100
@@ -57,7 +58,7 @@ def work(model: str, texts: str, by: str) -> Callable[[], list[float]]:
     """Return a call that says of each text whether its suffix comes, or how likely."""
     torch.set_num_threads(1)
     loaded, asked = load_causal(model), json.loads(Path(texts).read_text())
-    how = Writing(N_TOKENS // 2, N_TOKENS // 2)
+    how = Writing(prefix=N_TOKENS // 2, suffix=N_TOKENS // 2)
     if by == "ours":
         return lambda: shares(loaded, asked, how)
     return lambda: sampled(loaded, asked, how)

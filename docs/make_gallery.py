@@ -170,8 +170,9 @@ def extraction(_made: Path) -> Any:
     from privacygauge.audits.extraction.audit import audit_of
     from privacygauge.audits.work import Session
     from privacygauge.language.canaries import made_up_names
-    from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
-    from privacygauge.language.extraction import SuffixLikelihoods, Writing
+    from privacygauge.language.extracted import Extracted, JudgedTexts
+    from privacygauge.language.extraction import SuffixLikelihoods
+    from privacygauge.language.extraction_options import Tries, Writing
 
     rng = np.random.default_rng(0)
     n, begins = 400, "The patient was seen again today, is well, and asked to "

@@ -7,10 +7,13 @@ from privacygauge.audits.classifier.candidates import CandidateOptions
 from privacygauge.audits.classifier.models import ModelOptions, PoolOptions
 from privacygauge.audits.classifier.predictions import ClassifierOptions
 from privacygauge.audits.classifier.white_box import WhiteBoxOptions
+from privacygauge.audits.defences.audit import DefenceOptions, TrainingDefenceOptions
 from privacygauge.audits.dtp.audit import DtpOptions
+from privacygauge.audits.extraction.audit import ExtractionOptions
 from privacygauge.audits.holdout_attack.audit import HoldoutAttackOptions
 from privacygauge.audits.holdout_bound.audit import HoldoutBoundOptions
 from privacygauge.audits.language.audit import CausalOptions, LanguageOptions, MaskedOptions
+from privacygauge.audits.privacy_claim.audit import ClaimOptions, TrainingClaimOptions
 from privacygauge.audits.vulnerable.audit import VulnerableOptions
 from privacygauge.audits.work import Session
 from privacygauge.audits.worst_case.audit import WorstCaseOptions
@@ -19,8 +22,11 @@ __all__ = [
     "AttributeOptions",
     "CandidateOptions",
     "CausalOptions",
+    "ClaimOptions",
     "ClassifierOptions",
+    "DefenceOptions",
     "DtpOptions",
+    "ExtractionOptions",
     "HoldoutAttackOptions",
     "HoldoutBoundOptions",
     "LanguageOptions",
@@ -28,6 +34,8 @@ __all__ = [
     "ModelOptions",
     "PoolOptions",
     "Session",
+    "TrainingClaimOptions",
+    "TrainingDefenceOptions",
     "VulnerableOptions",
     "WhiteBoxOptions",
     "WorstCaseOptions",

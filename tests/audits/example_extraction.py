@@ -10,8 +10,9 @@ import numpy as np
 from privacygauge.audits.extraction.audit import ExtractionAudit, audit_of
 from privacygauge.audits.work import Session
 from privacygauge.core.checks import Bools, Floats
-from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
-from privacygauge.language.extraction import Nearness, SuffixLikelihoods, Writing
+from privacygauge.language.extracted import Extracted, JudgedTexts
+from privacygauge.language.extraction import Nearness, SuffixLikelihoods
+from privacygauge.language.extraction_options import Tries, Writing
 
 PREFIX = "The patient was seen by us and asked about "
 SUFFIX = "pain on 3 May 2021, when Anna Berg called 030 123 4567."

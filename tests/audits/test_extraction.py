@@ -10,8 +10,8 @@ import pytest
 import privacygauge as pg
 from privacygauge.audits.extraction.audit import EXTRACTED, FEW, NOTHING, verdict
 from privacygauge.errors import InputError
-from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries, judged_texts
-from privacygauge.language.extraction import Writing
+from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, judged_texts
+from privacygauge.language.extraction_options import Tries
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.text_files import sides_of
 from privacygauge.language.training import train_further, train_reference
@@ -47,8 +47,9 @@ def pair(tmp_path_factory):
 @pytest.mark.torch
 @pytest.mark.slow
 def test_what_was_repeated_is_found_and_ranked(pair):
-    asked = Tries(100, 0.5, edits=2, unprompted=60)
-    audit = pg.audit_extraction(*pair, MEMBERS, OTHERS, asked=asked)
+    audit = pg.audit_extraction(
+        *pair, MEMBERS, OTHERS, tries=100, chance=0.5, edits=2, unprompted=60
+    )
     found = audit.found
     needed = found.target.tries(0.5)[found.judged.member]
     order = [np.median(needed[times == TIMES]) for times in (40, 6, 1)]
@@ -73,7 +74,7 @@ def test_what_was_repeated_is_found_and_ranked(pair):
 def test_the_rate_grows_with_the_equal_texts_of_the_file(pair):
     """The file lists each text as often as the training had it."""
     repeated = [text for text, n in zip(MEMBERS, TIMES, strict=True) for _ in range(n)]
-    audit = pg.audit_extraction(*pair, repeated, OTHERS, asked=Tries(100))
+    audit = pg.audit_extraction(*pair, repeated, OTHERS, tries=100)
     rates = audit.found.by_copies(0.95)
     assert [(x.least, x.sampled.n) for x in rates] == [(1, 8), (5, 8), (20, 8)]
     assert rates[0].verbatim.value <= rates[1].verbatim.value <= rates[2].verbatim.value
@@ -84,13 +85,13 @@ def test_the_rate_grows_with_the_equal_texts_of_the_file(pair):
 @pytest.mark.slow
 def test_common_text_is_no_memory(pair):
     mixed = [*MEMBERS[:6], *COMMON]
-    audit = pg.audit_extraction(*pair, mixed, OTHERS, asked=Tries(100))
+    audit = pg.audit_extraction(*pair, mixed, OTHERS, tries=100)
     found = audit.found
     common = np.isin(found.judged.text, COMMON)
     assert found.by(found.target, 100)[common].all()
     assert found.by(found.reference, 100)[common].all()
     assert not found.within(100)[common].any()
-    alone = pg.audit_extraction(pair[0], None, mixed, OTHERS, asked=Tries(100))
+    alone = pg.audit_extraction(pair[0], None, mixed, OTHERS, tries=100)
     assert alone.found.within(100)[common].all()
     assert any("No reference model was given" in line for line in alone.warnings)
 
@@ -105,7 +106,7 @@ def test_sides_by_coins_do_not_differ_whatever_the_model_knows(pair):
         sides = [
             [x for x, on in zip(MEMBERS, inside == side, strict=True) if on] for side in (1, 0)
         ]
-        audit = pg.audit_extraction(*pair, *sides, asked=Tries(100))
+        audit = pg.audit_extraction(*pair, *sides, tries=100)
         assert audit.found.hits[SAMPLED].any()
         graves += audit.report().verdict.grade == EXTRACTED
     assert graves == 0
@@ -140,7 +141,7 @@ def filled(tmp_path_factory):
     learn = {"rate": 3e-3}
     train_reference([*common * 40, *further * 4], reference, hidden=64, epochs=16, **learn)
     train_further(reference, [*repeated, *common * 60], target, epochs=14, **learn)
-    audit = pg.audit_extraction(target, reference, [*members, *common], others, asked=Tries(20))
+    audit = pg.audit_extraction(target, reference, [*members, *common], others, tries=20)
     return audit, members, common
 
 
@@ -354,7 +355,7 @@ def test_people_and_what_is_left_out(untaught):
     frame = pd.DataFrame({"text": texts, "patient": who})
     short = pd.DataFrame({"text": ["pain"], "patient": ["p0"]})
     audit = pg.audit_extraction(
-        *untaught[:2], pd.concat([frame[:10], short]), frame[9:], writing=Writing(5, 5)
+        *untaught[:2], pd.concat([frame[:10], short]), frame[9:], prefix=5, suffix=5
     )
     judged = audit.found.judged
     # Text 9 is on both sides, and left out on both; so is the short text.
@@ -379,11 +380,11 @@ def test_texts_that_no_model_can_write_are_counted(tmp_path, untaught):
     odd = saved(tmp_path / "odd", "gpt2", tokenizer=tokenizer)
     texts = [f"{text} \u2603 seen" for text in made_texts(4, 8, least=8)]
     texts += made_texts(8, 9, least=8)
-    audit = pg.audit_extraction(odd, None, texts[:6], texts[6:], writing=Writing(5, 40))
+    audit = pg.audit_extraction(odd, None, texts[:6], texts[6:], prefix=5, suffix=40)
     [told] = (x for x in audit.warnings if "vocabulary" in x)
     assert told.startswith("4 text(s) can never be written by the target")
     assert np.isneginf(audit.found.target.log_probability[:4]).all()
-    whole = pg.audit_extraction(untaught[0], None, texts[:6], texts[6:], writing=Writing(5, 40))
+    whole = pg.audit_extraction(untaught[0], None, texts[:6], texts[6:], prefix=5, suffix=40)
     assert not any("vocabulary" in x for x in whole.warnings)
 
 
@@ -397,10 +398,10 @@ def test_what_cannot_be_audited_is_said_in_one_line(untaught):
     with pytest.raises(InputError, match="got none in any member text"):
         pg.audit_extraction(masked, None, ["aspirin was given"], ["taken 17 times"])
     with pytest.raises(InputError, match="edits must be 0 for a masked model"):
-        pg.audit_extraction(masked, None, texts[:4], texts[4:], asked=Tries(edits=1))
+        pg.audit_extraction(masked, None, texts[:4], texts[4:], edits=1)
     with pytest.raises(InputError, match="the same model"):
         pg.audit_extraction(first, first, texts[:4], texts[4:])
     with pytest.raises(InputError, match="got no such non-member"):
         pg.audit_extraction(first, second, texts[:4], ["pain"])
     with pytest.raises(InputError, match="tries must be a whole number"):
-        Tries(0)
+        Tries(tries=0)

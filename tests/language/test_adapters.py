@@ -15,7 +15,6 @@ from privacygauge.audits.language.audit import audit_causal
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language.canaries import made_canaries, write_canaries
-from privacygauge.language.extraction import Writing
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked
@@ -113,7 +112,7 @@ def test_extraction_and_canaries_take_the_base_too(kept, kind, tmp_path, monkeyp
     asked = [(adapter, None, None), (adapter, base, None), (nameless, None, base)]
     sides = [[f"{text} on 3 May" for text in made_texts(4, seed, 6)] for seed in (3, 4)]
     found = [
-        audit_extraction(target, reference, *sides, writing=Writing(top_k=0), base=its).found
+        audit_extraction(target, reference, *sides, top_k=0, base=its).found
         for target, reference, its in asked
     ]
     for x in found:

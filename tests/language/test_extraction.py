@@ -13,7 +13,6 @@ from privacygauge.language import extraction
 from privacygauge.language.extracted import CLOSING, common_ends
 from privacygauge.language.extraction import (
     Suffixes,
-    Writing,
     edit_distance,
     greedy,
     kept_nearness,
@@ -25,6 +24,7 @@ from privacygauge.language.extraction import (
     suffixes_of,
     tries_needed,
 )
+from privacygauge.language.extraction_options import Writing
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.tokens import Tokens
 from tests.language.tiny_models import byte_pairs, made_texts
@@ -53,7 +53,14 @@ def step_by_step(model, before, after, how):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("how", [Writing(5, 6, top_k=0), Writing(5, 3, 0.7, 300), Writing(9, 1)])
+@pytest.mark.parametrize(
+    "how",
+    [
+        Writing(prefix=5, suffix=6, top_k=0),
+        Writing(prefix=5, suffix=3, temperature=0.7, top_k=300),
+        Writing(prefix=9, suffix=1),
+    ],
+)
 def test_one_pass_is_the_product_of_the_steps(gpt, how):
     [suffixes], unit = suffixes_of(TEXTS, [gpt], how)
     found = suffix_likelihoods(gpt, suffixes, how)
@@ -72,7 +79,7 @@ def test_one_pass_is_the_product_of_the_steps(gpt, how):
 def test_prefix_and_suffix_are_the_text_and_no_more(gpt, folders):
     from privacygauge.language.model import load_causal
 
-    how = Writing(6, 5)
+    how = Writing(prefix=6, suffix=5)
     framed = load_causal(folders("gpt2", tokenizer=byte_pairs()))
     for model in (gpt, framed):
         [suffixes], _ = suffixes_of(TEXTS, [model], how)
@@ -89,7 +96,7 @@ def test_prefix_and_suffix_are_the_text_and_no_more(gpt, folders):
 
 @pytest.mark.torch
 def test_a_text_is_answered_alone_as_among_others(gpt):
-    how = Writing(4, 4)
+    how = Writing(prefix=4, suffix=4)
     [suffixes], _ = suffixes_of([*TEXTS, TEXTS[0]], [gpt], how)
     together = suffix_likelihoods(gpt, suffixes, how).log_probability
     assert together[-1] == together[0]
@@ -106,7 +113,7 @@ def test_other_tokenizers_are_asked_word_by_word(gpt, folders):
     from tests.language.tiny_models import word_pieces
 
     other = load_causal(folders("gpt2", 3, tokenizer=word_pieces()))
-    how = Writing(3, 4)
+    how = Writing(prefix=3, suffix=4)
     texts = [text for text in TEXTS if len(text.split()) > 8]
     suffixes, unit = suffixes_of(texts, [gpt, other], how)
     assert unit == "word"
@@ -134,7 +141,7 @@ def test_greedy_writing_is_that_of_transformers(gpt):
 @pytest.mark.slow
 @pytest.mark.torch
 def test_what_a_model_writes_greedily_is_verbatim(gpt):
-    how = Writing(4, 6)
+    how = Writing(prefix=4, suffix=6)
     [suffixes], _ = suffixes_of(TEXTS, [gpt], how)
     own = []
     for row in range(10):
@@ -205,7 +212,7 @@ def test_as_often_as_sampling_says(gpt):
     """Count the suffixes of two tokens among those that were sampled, step by step."""
     import torch
 
-    how = Writing(4, 2, temperature=1.5, top_k=8)
+    how = Writing(prefix=4, suffix=2, temperature=1.5, top_k=8)
     [suffixes], _ = suffixes_of(TEXTS, [gpt], how)
     before, _ = suffixes.of(0)
     rng = torch.Generator().manual_seed(0)
@@ -288,9 +295,9 @@ def test_a_probability_that_is_no_number_is_refused(gpt, monkeypatch):
         return np.where(np.arange(len(log)) == 3, np.nan, log), best
 
     monkeypatch.setattr(extraction, "_score_batch", broken)
-    [suffixes], _ = suffixes_of(TEXTS, [gpt], Writing(5, 6))
+    [suffixes], _ = suffixes_of(TEXTS, [gpt], Writing(prefix=5, suffix=6))
     with pytest.raises(InputError, match="gives no probability to a token: check its weights"):
-        suffix_likelihoods(gpt, suffixes, Writing(5, 6))
+        suffix_likelihoods(gpt, suffixes, Writing(prefix=5, suffix=6))
 
 
 @pytest.fixture
@@ -314,7 +321,7 @@ def asked(monkeypatch):
 
 @pytest.mark.torch
 def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, asked):
-    how = Writing(5, 6)
+    how = Writing(prefix=5, suffix=6)
     texts = [*TEXTS[::-1], TEXTS[3]]
     [suffixes], _ = suffixes_of(texts, [gpt], how)
     expected = suffix_likelihoods(gpt, suffixes, how)
@@ -339,14 +346,21 @@ def test_what_is_kept_is_what_was_written_and_is_not_asked_again(gpt, tmp_path, 
 
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    "change", [{"how": Writing(4, 6)}, {"how": Writing(5, 5)}, {"how": Writing(5, 6, 0.7)},
-               {"how": Writing(5, 6, top_k=3)}, {"seed": 1}, {"texts": TEXTS[1:]}],
+    "change",
+    [
+        {"how": Writing(prefix=4, suffix=6)},
+        {"how": Writing(prefix=5, suffix=5)},
+        {"how": Writing(prefix=5, suffix=6, temperature=0.7)},
+        {"how": Writing(prefix=5, suffix=6, top_k=3)},
+        {"seed": 1},
+        {"texts": TEXTS[1:]},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_nothing_that_is_kept_is_taken_for_something_else(gpt, folders, tmp_path, asked, change):
     from privacygauge.language.model import load_causal
 
-    def found(run, how=Writing(5, 6), seed=0, texts=TEXTS):  # noqa: B008
+    def found(run, how=Writing(prefix=5, suffix=6), seed=0, texts=TEXTS):  # noqa: B008
         model = load_causal(folders("gpt2", seed=1, tokenizer=byte_pairs(False))) if seed else gpt
         [suffixes], _ = suffixes_of(texts, [model], how)
         return kept_written(model, suffixes, how, AnswerStore(run)).log_probability
@@ -358,7 +372,7 @@ def test_nothing_that_is_kept_is_taken_for_something_else(gpt, folders, tmp_path
 @pytest.mark.torch
 @pytest.mark.parametrize("way", ["written", "edits"])
 def test_what_was_stopped_goes_on(gpt, tmp_path, asked, way):
-    how = Writing(5, 6)
+    how = Writing(prefix=5, suffix=6)
     [suffixes], _ = suffixes_of(made_texts(90, 7, least=5), [gpt], how)
 
     def call(place):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language.extraction import Writing, kept_written, suffix_likelihoods
+from privacygauge.language.extraction import kept_written, suffix_likelihoods
+from privacygauge.language.extraction_options import Writing
 from privacygauge.language.filling import by_identifier, hidden
 from privacygauge.language.scores import text_scores
 from privacygauge.language.store import AnswerStore

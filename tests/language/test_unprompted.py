@@ -7,7 +7,7 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.language import unprompted
-from privacygauge.language.extraction import Writing
+from privacygauge.language.extraction_options import Writing
 from privacygauge.language.model import load_causal
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.unprompted import written_unprompted
@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
 
-HOW = Writing(10, 8, top_k=0)
+HOW = Writing(prefix=10, suffix=8, top_k=0)
 
 
 def test_what_was_written_is_found_and_nothing_else(gpt, monkeypatch):

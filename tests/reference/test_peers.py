@@ -408,18 +408,14 @@ def test_signals_of_repositories_that_are_no_packages(tmp_path):
 def test_extraction_by_probabilities(tmp_path):
     """PrivacyGuard asks how likely the same words are written: to 2e-4 of each, float32."""
     pytest.importorskip("transformers")
-    from privacygauge.language.extraction import (
-        Writing,
-        suffix_likelihoods,
-        suffixes_of,
-        tries_needed,
-    )
+    from privacygauge.language.extraction import suffix_likelihoods, suffixes_of, tries_needed
+    from privacygauge.language.extraction_options import Writing
     from privacygauge.language.model import load_causal
 
     made_inputs.save_causal(tmp_path, 0)
     model = load_causal(tmp_path)
     asked = made_inputs.WRITING
-    how = Writing(*(asked[name] for name in ("prefix", "suffix", "temperature", "top_k")))
+    how = Writing(**{name: asked[name] for name in ("prefix", "suffix", "temperature", "top_k")})
     [suffixes], _ = suffixes_of(made_inputs.long_texts(), [model], how)
     assert (suffixes.n_prefix == asked["prefix"]).all()
     found = suffix_likelihoods(model, suffixes, how)

@@ -19,6 +19,7 @@ _SESSION = "session"
 KEEPING = ("run", "n_jobs", "progress", "invocation")
 """Settings that an audit without models to train, or to ask, has no use for."""
 _SETTINGS = {
+    "command": "Name of the call, as the report prints it; default: that of this function.",
     "seed": "Seed of all draws, at least 0.",
     "level": "Level of every interval, in (0, 1).",
     "provenance": "Further lines for the report, by heading.",
@@ -66,7 +67,7 @@ def one_line(
     ]
     taken = {parameter.name for parameter in own}
     of_options = [(f, text) for f, text in options.described() if f.name not in taken]
-    of_session = [f for f in fields(Session) if f.name not in {"command", *without}]
+    of_session = [f for f in fields(Session) if f.name not in without]
     keywords = [*(f for f, _ in of_options), *of_session]
     option_names = {f.name for f in fields(options)}
     setting_names = {f.name for f in of_session}
@@ -81,7 +82,7 @@ def one_line(
                 close = difflib.get_close_matches(key, known, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise TypeError(f"{name}() got an unexpected keyword argument {key!r}{hint}")
-        session = Session(command or name, **settings)
+        session = Session(**{"command": command or name, **settings})
         return run(options(**asked), *data, session=session, **further)
 
     audit.__name__ = audit.__qualname__ = name
@@ -96,7 +97,15 @@ def one_line(
         settings = [line for f in of_session for line in _entry(f, _SETTINGS[f.name])]
         audit.__doc__ = "\n".join([*lines[:first], *entries, *settings, *lines[after:]])
     audit.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*own, *(_parameter(f) for f in keywords)],
+        [
+            *own,
+            *(
+                _parameter(f).replace(default=command or name)
+                if f.name == "command"
+                else _parameter(f)
+                for f in keywords
+            ),
+        ],
         return_annotation=inspect.signature(run).return_annotation,
     )
     return audit

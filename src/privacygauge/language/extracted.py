@@ -22,13 +22,12 @@ from privacygauge.language.extraction import (
     LEAST,
     Nearness,
     SuffixLikelihoods,
-    Writing,
     kept_nearness,
     kept_written,
     long_enough,
     suffixes_of,
-    tries_needed,
 )
+from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import even_sizes, whole_patients, with_dealt_units
@@ -95,29 +94,6 @@ class JudgedTexts:
         """Return a mask (p,) of people with a text that is True in `hit` (n,)."""
         found: Bools = np.bincount(self.unit, hit, len(self.inside)) > 0
         return found
-
-
-@dataclass(frozen=True)
-class Tries:
-    """Criterion for a text to count as extracted."""
-
-    tries: int = 1000
-    """n, the number of samples after each prefix, at least 1."""
-    chance: float = 0.5
-    """p, the probability that the suffix is among them, in (0, 1)."""
-    edits: int = 0
-    """Most token edits at which greedy decoding counts as near verbatim; 0 to skip this
-    measurement."""
-    unprompted: int = 0
-    """Number of texts that each causal model writes without a prompt; 0 to skip this
-    measurement."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("tries", 1), ("edits", 0), ("unprompted", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or value != int(value) or value < least:
-                raise InputError(f"{name} must be a whole number of at least {least}, got {value}")
-        tries_needed([0.0], self.chance)  # checks it
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.energies import Unit
+from privacygauge.language.extraction_options import Writing, require_chance
 from privacygauge.language.forward_pass import Batch, Head, ScoredPositions, batch_of, pass_groups
 from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import (
@@ -38,33 +39,6 @@ LEAST = 8
 
 _ROWS_AT_ONCE = 128
 """Tokens with logits computed at once, few enough to stay in the processor's caches."""
-
-
-@dataclass(frozen=True)
-class Writing:
-    """Settings for cutting texts for a causal model, and for sampling tokens."""
-
-    prefix: int = 50
-    """Tokens of the prefix, at least 1; at most half of a text. Not used by masked models."""
-    suffix: int = 50
-    """Tokens of the suffix, at least 1; fewer where the text ends. Not used by masked models."""
-    temperature: float = 1.0
-    """Sampling temperature, above 0."""
-    top_k: int = 40
-    """Number of likeliest tokens to sample from; 0 for the whole vocabulary."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("prefix", 1), ("suffix", 1), ("top_k", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or value != int(value) or value < least:
-                raise InputError(f"{name} must be a whole number of at least {least}, got {value}")
-        if not 0.0 < self.temperature < np.inf:
-            raise InputError(f"temperature must be above 0 and finite, got {self.temperature}")
-
-    def describe(self) -> str:
-        """Return the sampling settings in words."""
-        among = f"the {self.top_k} likeliest tokens" if self.top_k else "the whole vocabulary"
-        return f"temperature {self.temperature:g}, {among}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,8 +217,7 @@ def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
     >>> tries_needed([np.log(0.5), np.log(0.1), -np.inf], 0.5)
     array([ 1.,  7., inf])
     """
-    if not 0.0 < chance < 1.0:
-        raise InputError(f"chance must be in (0, 1), got {chance}")
+    require_chance(chance)
     with np.errstate(divide="ignore"):
         # log1p keeps log(1 - p_z) exact for tiny p_z, where 1 - p_z would be 1.
         never = np.log1p(-np.exp(np.asarray(log_probability, np.float64)))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.language.extraction import Writing
+from privacygauge.language.extraction_options import Writing
 from privacygauge.language.model import CausalModel
 from privacygauge.language.store import AnswerStore, compute_arrays, model_settings
 from privacygauge.language.texts import ScoredText

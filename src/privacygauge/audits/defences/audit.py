@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -20,6 +18,7 @@ from privacygauge.audits.defences.sections import (
     sections,
 )
 from privacygauge.audits.defences.verdict import DefenceResult, adversary, verdict
+from privacygauge.audits.one_line import KEEPING, one_line
 from privacygauge.audits.work import Session
 from privacygauge.classifier.attacked import beside_shadow
 from privacygauge.classifier.defences import judging
@@ -38,8 +37,9 @@ from privacygauge.classifier.defences.played import (
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.files import PredictionsLike, as_predictions
+from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.probe_training import prepare_records
-from privacygauge.classifier.shadows import Execution, Progress
+from privacygauge.classifier.shadows import Execution
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.units_of_rows import settle_units, twice
 from privacygauge.core import checks
@@ -77,6 +77,7 @@ from privacygauge.report.values import (
     Worst,
     table,
 )
+from privacygauge.runs.options import Options, keyword
 
 
 class DefenceAudit(DefenceResult):
@@ -144,227 +145,262 @@ _TRAINED = (
 )
 
 
-def audit_defences(
-    target: PredictionsLike,
-    shadow: PredictionsLike,
-    defences: Sequence[Defence],
-    *,
-    target_owner: PredictionsLike | None = None,
-    shadow_owner: PredictionsLike | None = None,
-    attacks: Sequence[Attack] | None = None,
-    estimator: Estimator | None = None,
-    unit: ArrayLike | str | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_defences",
-    provenance: Mapping[str, str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> DefenceAudit:
-    """Measure attacks against each defence, and the cost of the defence.
+@dataclass(frozen=True, kw_only=True)
+class DefenceOptions(Options):
+    """An audit of defences that change a model's answers."""
 
-    Parameters
-    ----------
-    target : Predictions, path, mapping of arrays, or data frame
-        Undefended predictions of the audited model on known members and known non-members.
-    shadow : Predictions, path, mapping of arrays, or data frame
-        Undefended predictions of a model that the adversary trained, on records of its own.
-    defences : sequence of Defence
-        At least one, such as ``MemGuard(budget=1.0)``.
-    target_owner, shadow_owner : optional
-        Predictions of either model on the records that its defence is fitted on: its members,
-        and non-members that are not judged. Without them the judged records are cross-fitted.
-    attacks : sequence of Attack, optional
-        By default, the suite of `prediction_attacks` and two neural networks.
-    estimator : Estimator, optional
-        Estimator of the privacy risk score; default: isotonic regression.
-    unit : array_like (n,) or str, optional
-        The person behind each row of the target, or the name of the column of people; as in
-        `audit_classifier`.
-    progress : callable, optional
-        Called after each game, with the number of games played and their total.
-    seed, level, command, provenance
-        As in `audit_model`.
-
-    Returns
-    -------
-    DefenceAudit
-        For each defence, every attack three times: on the undefended model, by an adversary who
-        does not know the defence, and by one who does. Only the last shows the defence's worth.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
-
-    Notes
-    -----
-    Song & Mittal (2021), section 3.2.
-    """
-    running = Session(command, seed, level, provenance)
-    owned = settle_units(as_predictions(target, "target", unit=unit))
-    target = owned.target
-    of_units = owned.warnings
-    shadow = as_predictions(shadow, "shadow")
-    checks.kinds(defences, "defences", "name", "pg.defences.Rounding(2)")
-    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
-    checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    require_different_defences(defences)
-    asked = asked_of(target, shadow, attacks=attacks, estimator=estimator, seed=seed, level=level)
-    warnings = [*of_units, *beside_shadow(target, shadow, level)]
-    owner, other = (
-        None if given is None else as_predictions(given, name)
-        for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
+    attacks: Sequence[Attack] | None = keyword(
+        "Attacks that are played against every defence; by default, the suite of "
+        "`prediction_attacks` and two neural networks.",
+        default=None,
     )
-    told = progress or (lambda done, total: None)
-    played = on_answers(
-        defences, target, shadow=shadow, owners=(owner, other), asked=asked, told=told
+    estimator: Estimator | None = keyword(
+        "Estimator of the privacy risk score; default: isotonic regression.", default=None
     )
-    return _audit(played, _CROSSFITTED if target_owner is None else _OWNED, warnings, running)
+
+    def run(
+        self,
+        target: PredictionsLike,
+        shadow: PredictionsLike,
+        defences: Sequence[Defence],
+        *,
+        target_owner: PredictionsLike | None = None,
+        shadow_owner: PredictionsLike | None = None,
+        unit: ArrayLike | str | None = None,
+        session: Session = Session("defend"),
+    ) -> DefenceAudit:
+        """Measure attacks against each defence, and the cost of the defence.
+
+        Parameters
+        ----------
+        target : Predictions, path, mapping of arrays, or data frame
+            Undefended predictions of the audited model on known members and known non-members.
+        shadow : Predictions, path, mapping of arrays, or data frame
+            Undefended predictions of a model that the adversary trained, on records of its own.
+        defences : sequence of Defence
+            At least one, such as ``MemGuard(budget=1.0)``.
+        target_owner, shadow_owner : optional
+            Predictions of either model on the records that its defence is fitted on: its members,
+            and non-members that are not judged. Without them the judged records are cross-fitted.
+        unit : array_like (n,) or str, optional
+            The person behind each row of the target, or the name of the column of people; as in
+            `audit_classifier`.
+        session : Session, optional
+            Seed and level; its callback for progress is called after each game.
+
+        Returns
+        -------
+        DefenceAudit
+            For each defence, every attack three times: on the undefended model, by an adversary who
+            does not know the defence, and by one who does. Only the last shows the defence's worth.
+
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
+
+        Notes
+        -----
+        Song & Mittal (2021), section 3.2.
+        """
+        checks.kinds(defences, "defences", "name", "pg.defences.Rounding(2)")
+        target, shadow, asked, warnings = self._undefended(target, shadow, unit, session)
+        require_different_defences(defences)
+        owners_of_both = (
+            None if target_owner is None else as_predictions(target_owner, "target_owner"),
+            None if shadow_owner is None else as_predictions(shadow_owner, "shadow_owner"),
+        )
+        played = on_answers(
+            defences,
+            target,
+            shadow=shadow,
+            owners=owners_of_both,
+            asked=asked,
+            told=session.progress or (lambda done, total: None),
+        )
+        return _audit(played, _CROSSFITTED if target_owner is None else _OWNED, warnings, session)
+
+    def run_on_answers(
+        self,
+        target: PredictionsLike,
+        shadow: PredictionsLike,
+        defended_target: PredictionsLike,
+        defended_shadow: PredictionsLike,
+        *,
+        name: str = "defended",
+        unit: ArrayLike | str | None = None,
+        session: Session = Session("defend"),
+    ) -> DefenceAudit:
+        """Return the audit of one defence from its answers, as `audit_defences` does.
+
+        Parameters
+        ----------
+        target, shadow : Predictions, path, mapping of arrays, or data frame
+            Undefended predictions of either model.
+        defended_target, defended_shadow : Predictions, path, mapping of arrays, or data frame
+            Answers of the defended models on the same records, in the same order.
+        name : str
+            Name of the defence, for the reader.
+        unit : array_like (n,) or str, optional
+            The person behind each row of the target, or the name of the column of people.
+        session : Session, optional
+            Seed and level.
+
+        Returns
+        -------
+        DefenceAudit
+
+        Raises
+        ------
+        InputError
+            If the defended answers are on other records.
+        """
+        target, shadow, asked, warnings = self._undefended(target, shadow, unit, session)
+        answers = as_predictions(defended_target, "defended_target")
+        own = as_predictions(defended_shadow, "defended_shadow")
+        require_same_records(target, answers, "defended_target", "target")
+        require_same_records(shadow, own, "defended_shadow", "shadow")
+        # The defended rows are the same, and so are the people behind them.
+        answers = replace(answers, unit=target.unit)
+        played = behind_one(name, target, shadow=shadow, answers=answers, own=own, asked=asked)
+        return _audit(played, _AT_HAND, warnings, session)
+
+    def _undefended(
+        self,
+        target: PredictionsLike,
+        shadow: PredictionsLike,
+        unit: ArrayLike | str | None,
+        session: Session,
+    ) -> tuple[Predictions, Predictions, judging.DefenceOptions, list[str]]:
+        """Return both models' checked predictions, the options of every game, and warnings."""
+        checks.kinds(self.attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+        checks.kind(self.estimator, "estimator", "learn", "pg.attacks.Isotonic()")
+        owned = settle_units(as_predictions(target, "target", unit=unit))
+        own = as_predictions(shadow, "shadow")
+        asked = asked_of(
+            owned.target,
+            own,
+            attacks=self.attacks,
+            estimator=self.estimator,
+            seed=session.seed,
+            level=session.level,
+        )
+        warnings = [*owned.warnings, *beside_shadow(owned.target, own, session.level)]
+        return owned.target, own, asked, warnings
 
 
-def audit_defended(
-    target: PredictionsLike,
-    shadow: PredictionsLike,
-    defended_target: PredictionsLike,
-    defended_shadow: PredictionsLike,
-    *,
-    name: str = "defended",
-    attacks: Sequence[Attack] | None = None,
-    estimator: Estimator | None = None,
-    unit: ArrayLike | str | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_defended",
-    provenance: Mapping[str, str] | None = None,
-) -> DefenceAudit:
-    """Return the audit of one defence from its answers, as `audit_defences` does.
-
-    Parameters
-    ----------
-    target, shadow : Predictions, path, mapping of arrays, or data frame
-        Undefended predictions of either model.
-    defended_target, defended_shadow : Predictions, path, mapping of arrays, or data frame
-        Answers of the defended models on the same records, in the same order.
-    name : str
-        Name of the defence, for the reader.
-    attacks, estimator, unit, seed, level, command, provenance
-        As in `audit_defences`.
-
-    Raises
-    ------
-    InputError
-        If the defended answers are on other records.
-    """
-    running = Session(command, seed, level, provenance)
-    owned = settle_units(as_predictions(target, "target", unit=unit))
-    target = owned.target
-    of_units = owned.warnings
-    shadow = as_predictions(shadow, "shadow")
-    answers = as_predictions(defended_target, "defended_target")
-    own = as_predictions(defended_shadow, "defended_shadow")
-    require_same_records(target, answers, "defended_target", "target")
-    require_same_records(shadow, own, "defended_shadow", "shadow")
-    # The defended rows are the same, and so are the people behind them.
-    answers = replace(answers, unit=target.unit)
-    asked = asked_of(target, shadow, attacks=attacks, estimator=estimator, seed=seed, level=level)
-    warnings = [*of_units, *beside_shadow(target, shadow, level)]
-    played = behind_one(name, target, shadow=shadow, answers=answers, own=own, asked=asked)
-    return _audit(played, _AT_HAND, warnings, running)
+audit_defences = one_line(
+    DefenceOptions,
+    DefenceOptions.run,
+    "audit_defences",
+    without=("run", "n_jobs", "invocation"),
+)
+audit_defended = one_line(
+    DefenceOptions, DefenceOptions.run_on_answers, "audit_defended", without=KEEPING
+)
 
 
-def audit_training_defences(
-    model: object,
-    x: object,
-    y: ArrayLike | None,
-    defences: Sequence[TrainingDefence | Defence | Trainer | str],
-    *,
-    n_shadows: int = 8,
-    attacks: Sequence[Attack] | None = None,
-    estimator: Estimator | None = None,
-    ids: ArrayLike | None = None,
-    unit: ArrayLike | None = None,
-    delta: float | None = None,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_training_defences",
-    provenance: Mapping[str, str] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    before: Before | None = None,
-) -> DefenceAudit:
-    """Measure attacks against each defence at training, and the cost of the defence.
+@dataclass(frozen=True, kw_only=True)
+class TrainingDefenceOptions(Options):
+    """An audit of defences of a training."""
 
-    A target and shadow models are trained without a defence and with each defence, on records
-    chosen by fair, independent coins. For networks, the undefended training is recorded epoch by
-    epoch, so that every defence at training is compared with early stopping at the same accuracy.
-
-    Parameters
-    ----------
-    model : Networks, or what `audit_model` takes
-        Training without a defence. Most defences at training need `Networks`.
-    x : array_like or data frame of n records
-        Candidate records, as in `audit_model`; None for a `Training`.
-    y : array_like of int, shape (n,)
-        Classes in 0..k-1.
-    defences : sequence of TrainingDefence, Defence, Trainer or str
-        At least one: ``Private(8.0)``, ``"dp-sgd:8"``, ``LabelOnly()`` on the undefended model,
-        or a trainer of your own. Adversarial regularisation and distillation set a fifth of the
-        records apart as references: no model is trained on them and no attack is judged on them.
-    n_shadows : int
-        Shadow models of each kind, at least 1.
-    attacks : sequence of Attack, optional
-        Default: the suite of `training_attacks`.
-    estimator : Estimator, optional
-        Estimator of the privacy risk score; default: isotonic regression.
-    ids : array_like, shape (n,), optional
-        Names of the records in the report.
-    unit : array_like, shape (n,), optional
-        The person behind each record; default: equal ids. One coin decides for all records of a
-        person, and intervals count people.
-    delta : float, optional
-        Delta of DP-SGD or output perturbation given by name; see `Private`.
-    before : callable, optional
-        Called with the trainings and their cohort before the first model is trained.
-    run, n_jobs, progress, seed, level, command, provenance, invocation
-        As in `audit_model`.
-
-    Returns
-    -------
-    DefenceAudit
-        For each defence, every attack three times, as in `audit_defences`; in `curve`, the best
-        attack after every recorded epoch of the undefended training.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
-
-    Notes
-    -----
-    Song & Mittal (2021), section 3.2. Epochs are chosen by the accuracy of shadow models, so the
-    choice favours no attack on the target.
-    """
-    running = Session(command=command, seed=seed, level=level, provenance=provenance, run=run)
-    records = prepare_records(model, x, y)
-    suite = training_attacks(logits=records.trainer.logits) if attacks is None else attacks
-    owner = owners(unit, ids, len(records.y))
-    execution = Execution(run=run, invocation=invocation, n_jobs=n_jobs, progress=progress)
-    asked = judging.DefenceOptions(tuple(suite), estimator, seed, level)
-    asked_for = [as_defence(one, delta) for one in defences]
-    played = at_training(
-        records,
-        asked_for,
-        n_shadows=n_shadows,
-        asked=asked,
-        ids=ids,
-        owner=owner,
-        execution=execution,
-        before=before,
+    n_shadows: int = keyword("Number of shadow models of each kind, at least 1.", default=8)
+    attacks: Sequence[Attack] | None = keyword(
+        "Attacks that are played against every defence; default: the suite of `training_attacks`.",
+        default=None,
     )
-    of_units = twice(records.x, records.y) if owner is None else []
-    return _audit(played, _TRAINED, of_units, running)
+    estimator: Estimator | None = keyword(
+        "Estimator of the privacy risk score; default: isotonic regression.", default=None
+    )
+    delta: float | None = keyword(
+        "Delta of DP-SGD or output perturbation given by name; see `Private`.", default=None
+    )
+
+    def run(
+        self,
+        model: object,
+        x: object,
+        y: ArrayLike | None,
+        defences: Sequence[TrainingDefence | Defence | Trainer | str],
+        *,
+        ids: ArrayLike | None = None,
+        unit: ArrayLike | None = None,
+        before: Before | None = None,
+        session: Session = Session("defend"),
+    ) -> DefenceAudit:
+        """Measure attacks against each defence at training, and the cost of the defence.
+
+        A target and shadow models are trained without a defence and with each defence, on records
+        chosen by fair, independent coins. For networks, the undefended training is recorded epoch
+        by epoch, so that every defence at training is compared with early stopping at the same
+        accuracy.
+
+        Parameters
+        ----------
+        model : Networks, or what `audit_model` takes
+            Training without a defence. Most defences at training need `Networks`.
+        x : array_like or data frame of n records
+            Candidate records, as in `audit_model`; None for a `Training`.
+        y : array_like of int, shape (n,)
+            Classes in 0..k-1.
+        defences : sequence of TrainingDefence, Defence, Trainer or str
+            At least one: ``Private(8.0)``, ``"dp-sgd:8"``, ``LabelOnly()`` on the undefended model,
+            or a trainer of your own. Adversarial regularisation and distillation set a fifth of the
+            records apart as references: no model is trained on them and no attack is judged on
+            them.
+        ids : array_like, shape (n,), optional
+            Names of the records in the report.
+        unit : array_like, shape (n,), optional
+            The person behind each record; default: equal ids. One coin decides for all records of a
+            person, and intervals count people.
+        before : callable, optional
+            Called with the trainings and their cohort before the first model is trained.
+        session : Session, optional
+            Seed, level, run folder and workers.
+
+        Returns
+        -------
+        DefenceAudit
+            For each defence, every attack three times, as in `audit_defences`; in `curve`, the best
+            attack after every recorded epoch of the undefended training.
+
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
+
+        Notes
+        -----
+        Song & Mittal (2021), section 3.2. Epochs are chosen by the accuracy of shadow models, so
+        the choice favours no attack on the target.
+        """
+        records = prepare_records(model, x, y)
+        suite = self.attacks
+        if suite is None:
+            suite = training_attacks(logits=records.trainer.logits)
+        owner = owners(unit, ids, len(records.y))
+        played = at_training(
+            records,
+            [as_defence(one, self.delta) for one in defences],
+            n_shadows=self.n_shadows,
+            asked=judging.DefenceOptions(tuple(suite), self.estimator, session.seed, session.level),
+            ids=ids,
+            owner=owner,
+            execution=Execution(
+                run=session.run,
+                invocation=session.invocation,
+                n_jobs=session.n_jobs,
+                progress=session.progress,
+            ),
+            before=before,
+        )
+        of_units = twice(records.x, records.y) if owner is None else []
+        return _audit(played, _TRAINED, of_units, session)
+
+
+audit_training_defences = one_line(
+    TrainingDefenceOptions, TrainingDefenceOptions.run, "audit_training_defences"
+)
 
 
 def _audit(

@@ -115,7 +115,8 @@ def play(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
-    from privacygauge.audits.defences.audit import audit_defences
+    from privacygauge.audits.defences.audit import DefenceOptions
+    from privacygauge.audits.work import Session
     from privacygauge.classifier.files import load_predictions
 
     defences = _on_answers(asked.defences)
@@ -127,15 +128,14 @@ def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
         )
         assert target is not None
         assert shadow is not None  # see `check`
-        return audit_defences(
+        return DefenceOptions().run(
             target,
             shadow,
             defences,
             target_owner=target_owner,
             shadow_owner=shadow_owner,
             unit=asked.unit,
-            **asked.told(NAME, files),
-            progress=progress,
+            session=Session(**asked.told(NAME, files), progress=progress),
         )
 
 
@@ -153,23 +153,21 @@ def _on_answers(names: tuple[str, ...]) -> list[Defence]:
 
 
 def _audit_at_training(asked: DefendRequest, work: Work) -> DefenceAudit:
-    from privacygauge.audits.defences.audit import audit_training_defences
+    from privacygauge.audits.defences.audit import TrainingDefenceOptions
 
     # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     given = materials(asked, work)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
-        return audit_training_defences(
+        return TrainingDefenceOptions(n_shadows=asked.shadows, delta=asked.delta).run(
             given.trainer,
             given.x,
             given.records.y,
             asked.defences,
-            n_shadows=asked.shadows,
             ids=given.records.ids,
             unit=given.records.unit,
-            delta=asked.delta,
             before=cost_teller(work),
-            **vars(replace(on_records(running, given.records), progress=progress)),
+            session=replace(on_records(running, given.records), progress=progress),
         )
 
 

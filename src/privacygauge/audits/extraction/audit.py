@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.work import Session
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
@@ -24,11 +25,10 @@ from privacygauge.language.extracted import (
     UNPROMPTED,
     VERBATIM,
     Extracted,
-    Tries,
     judged_texts,
     measure_extraction,
 )
-from privacygauge.language.extraction import Writing
+from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.loading import Precision
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.text_energies import (
@@ -71,7 +71,7 @@ from privacygauge.report.values import (
     table,
     text,
 )
-from privacygauge.runs.execute import Progress
+from privacygauge.runs.options import keyword
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,122 +164,118 @@ class ExtractionAudit(Reported):
         )
 
 
-def audit_extraction(
-    target: str | Path | Model,
-    reference: str | Path | Model | None,
-    members: TextRecordsLike,
-    nonmembers: TextRecordsLike,
-    *,
-    writing: Writing | None = None,
-    asked: Tries | None = None,
-    show_texts: bool = False,
-    columns: Columns | None = None,
-    own: re.Pattern[str] | None = None,
-    device: str = "cpu",
-    precision: Precision = "float32",
-    base: str | Path | None = None,
-    run: str | Path | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_extraction",
-    provenance: Mapping[str, str] | None = None,
-    before: Callable[[], None] | None = None,
-) -> ExtractionAudit:
-    """Audit a language model for training texts that it can be made to write.
+@dataclass(frozen=True, kw_only=True)
+class ExtractionOptions(Writing, Tries):
+    """An audit of a language model for training texts that it can be made to write."""
 
-    Each text is cut in two: an attacker who knows the prefix lets the model continue it. The
-    probability of the suffix follows from a single pass. A masked model fills in the identifiers of
-    a text, one hidden at a time. Text that a reference writes as readily is common and does not
-    count. People whom the target never saw show how much is found by chance.
-
-    Parameters
-    ----------
-    target, reference : path, CausalModel or MaskedModel
-        Local folders, or models from `load_causal` or `load_masked`, both of one kind. The
-        reference was not trained on the texts; None takes the base of a PEFT adapter, or no
-        reference.
-    members, nonmembers : path, sequence of str, mapping of lists, or data frame
-        Texts that the target was trained on, and others like them; see `audit_masked`.
-    writing : Writing, optional
-        Lengths of prefix and suffix, temperature and top-k; default: 50 tokens each,
-        temperature 1, the 40 likeliest tokens. Masked models know all but the identifier.
-    asked : Tries, optional
-        n, p and the edits of near verbatim extraction; default: 1,000 tries, a chance of one half
-        and no edits, for which the models would have to write. Masked models allow no edits.
-    show_texts : bool
-        Whether the page shows the extracted texts.
-    columns : Columns, optional
-        Columns of files and frames, if they have other names.
-    own : re.Pattern, optional
-        Further identifiers to look for, from `own_pattern` of `privacygauge.language.filling`.
-    device, precision
-        As in `load_causal`.
-    base : str or pathlib.Path, optional
-        Folder of the base, if the target is a PEFT adapter that does not name it.
-    run : str or pathlib.Path, optional
-        Folder that keeps the models' answers: an interrupted audit resumes there, and the audit of
-        another target finds the answers of the same reference.
-    progress : callable, optional
-        Called with the texts done and their total.
-    seed : int
-        Seed of the choice of compared texts, if people have unequal numbers of them.
-    level : float
-        Level of every interval, in (0, 1).
-    command, provenance
-        As in `audit_model`.
-    before : callable, optional
-        Called once all arguments are checked, before a model is queried.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
-
-    Notes
-    -----
-    Hayes et al. (2024), definition 3.3, for (n, p)-discoverable extraction; Zhang et al. (2023)
-    for the reference as a counterfactual; Carlini et al. (2023) for verbatim extraction.
-    """
-    running = Session(command, seed, level, provenance, progress=progress)
-    checks.kind(writing, "writing", Writing, "a Writing()")
-    checks.kind(asked, "asked", Tries, "a Tries()")
-    checks.kind(columns, "columns", Columns, "a Columns()")
-    columns = with_chat(columns, target, base)
-    sides = sides_of(members, nonmembers, columns=columns)
-    load = functools.partial(load_either, device=device, precision=precision)
-    models: list[Model] = compared_models(target, reference, load, base)
-    check_one_kind(models)
-    for model in models:
-        if getattr(model.module.config, "is_encoder_decoder", False):
-            raise InputError(
-                f"{model.source.path} must hold a causal or a masked language model, got an "
-                "encoder-decoder, which does not write on: audit it with privacygauge language"
-            )
-    how = writing or Writing()
-    tries = asked or Tries()
-    for name in ("edits", "unprompted"):
-        if getattr(tries, name) and isinstance(models[0], MaskedModel):
-            raise InputError(
-                f"{name} must be 0 for a masked model, which does not write on, got "
-                f"{getattr(tries, name)}"
-            )
-    judged = judged_texts(sides, models, seeds.stream(seed, "extraction"), own)
-    other = models[1] if len(models) > 1 else None
-    if before is not None:
-        before()
-    found = measure_extraction(
-        models[0],
-        other,
-        judged=judged,
-        how=how,
-        asked=tries,
-        seed=seed,
-        run=run,
-        progress=progress,
+    show_texts: bool = keyword("Whether the page shows the extracted texts.", default=False)
+    columns: Columns | None = keyword(
+        "Columns of files and frames, if they have other names.", default=None
     )
-    about = {"sampling": how.describe(), "target": models[0].source.weights}
-    return audit_of(found, running, about, show_texts=show_texts)
+    own: re.Pattern[str] | None = keyword(
+        "Further identifiers to look for, from `own_pattern` of `privacygauge.language.filling`.",
+        default=None,
+    )
+    device: str = keyword("Device of models that are given as paths.", default="cpu")
+    precision: str = keyword(
+        "Precision of models that are given as paths, float32 or bfloat16.", default="float32"
+    )
+    base: str | Path | None = keyword(
+        "Folder of the base, if the target is a PEFT adapter that does not name it.", default=None
+    )
+
+    def run(
+        self,
+        target: str | Path | Model,
+        reference: str | Path | Model | None,
+        members: TextRecordsLike,
+        nonmembers: TextRecordsLike,
+        *,
+        before: Callable[[], None] | None = None,
+        session: Session = Session("language extract"),
+    ) -> ExtractionAudit:
+        """Audit a language model for training texts that it can be made to write.
+
+        Each text is cut in two: an attacker who knows the prefix lets the model continue it. The
+        probability of the suffix follows from a single pass. A masked model fills in the
+        identifiers of a text, one hidden at a time. Text that a reference writes as readily is
+        common and does not count. People whom the target never saw show how much is found by
+        chance.
+
+        Parameters
+        ----------
+        target, reference : path, CausalModel or MaskedModel
+            Local folders, or models from `load_causal` or `load_masked`, both of one kind. The
+            reference was not trained on the texts; None takes the base of a PEFT adapter, or no
+            reference.
+        members, nonmembers : path, sequence of str, mapping of lists, or data frame
+            Texts that the target was trained on, and others like them; see `audit_masked`. Masked
+            models know all of a text but the identifier, and allow no edits.
+        before : callable, optional
+            Called once all arguments are checked, before a model is queried.
+        session : Session, optional
+            Seed, level and run folder, which keeps the models' answers: an interrupted audit
+            resumes there, and the audit of another target finds the answers of the same reference.
+
+        Returns
+        -------
+        ExtractionAudit
+
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
+
+        Notes
+        -----
+        Hayes et al. (2024), definition 3.3, for (n, p)-discoverable extraction; Zhang et al. (2023)
+        for the reference as a counterfactual; Carlini et al. (2023) for verbatim extraction.
+        """
+        checks.kind(self.columns, "columns", Columns, "a Columns()")
+        columns = with_chat(self.columns, target, self.base)
+        sides = sides_of(members, nonmembers, columns=columns)
+        load = functools.partial(
+            load_either, device=self.device, precision=cast(Precision, self.precision)
+        )
+        models: list[Model] = compared_models(target, reference, load, self.base)
+        check_one_kind(models)
+        for model in models:
+            if getattr(model.module.config, "is_encoder_decoder", False):
+                raise InputError(
+                    f"{model.source.path} must hold a causal or a masked language model, got an "
+                    "encoder-decoder, which does not write on: audit it with privacygauge language"
+                )
+        for name in ("edits", "unprompted"):
+            if getattr(self, name) and isinstance(models[0], MaskedModel):
+                raise InputError(
+                    f"{name} must be 0 for a masked model, which does not write on, got "
+                    f"{getattr(self, name)}"
+                )
+        judged = judged_texts(sides, models, seeds.stream(session.seed, "extraction"), self.own)
+        if before is not None:
+            before()
+        how = self.part(Writing)
+        found = measure_extraction(
+            models[0],
+            models[1] if len(models) > 1 else None,
+            judged=judged,
+            how=how,
+            asked=self.part(Tries),
+            seed=session.seed,
+            run=session.run,
+            progress=session.progress,
+        )
+        about = {"sampling": how.describe(), "target": models[0].source.weights}
+        # The answers stand in folders of their own, which hold no code to be compared.
+        return audit_of(found, replace(session, run=None), about, show_texts=self.show_texts)
+
+
+audit_extraction = one_line(
+    ExtractionOptions,
+    ExtractionOptions.run,
+    "audit_extraction",
+    without=("n_jobs", "invocation"),
+)
 
 
 def audit_of(

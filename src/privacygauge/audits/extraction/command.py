@@ -22,6 +22,7 @@ from privacygauge.audits.language_models import (
     text_option,
     trained_option,
 )
+from privacygauge.language.extraction_options import Tries, Writing
 
 if TYPE_CHECKING:
     from privacygauge.audits.extraction.audit import ExtractionAudit
@@ -46,36 +47,11 @@ Example: privacygauge language extract --target model --reference other --member
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtractionRequest(ModelsRequest):
+class ExtractionRequest(Writing, Tries, ModelsRequest):
     """Options of an audit of extraction."""
 
     members: str = members_option()
     nonmembers: str = nonmembers_option()
-    prefix: int = asks(
-        "TOKENS",
-        "Tokens that are given to a causal model; of a short text at most half. A masked one is "
-        "given the whole text, with one identifier hidden.",
-        default=50,
-    )
-    suffix: int = asks("TOKENS", "Tokens that a causal model is to write after them.", default=50)
-    tries: int = asks("N", "n: how often the model is made to write each text.", default=1000)
-    chance: float = asks(
-        "P", "p: the probability that the text is among them, in (0, 1).", default=0.5
-    )
-    temperature: float = asks("T", "Temperature at which tokens are sampled.", default=1.0)
-    top_k: int = asks("K", "Tokens are sampled from the K likeliest; 0: from all.", default=40)
-    edits: int = asks(
-        "D",
-        "Count what the likeliest tokens give within so many token edits as near verbatim. Causal "
-        "models are made to write then, which takes far longer. 0: do not.",
-        default=0,
-    )
-    unprompted: int = asks(
-        "N",
-        "Let a causal model write N texts without a prompt, and look for stretches of the texts "
-        "in them. 0: do not.",
-        default=0,
-    )
     identifiers: str | None = asks(
         "FILE", "Identifiers of your own to look for, one per line, in letters of either case."
     )
@@ -92,14 +68,11 @@ class ExtractionRequest(ModelsRequest):
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     """Run the requested audit."""
-    from privacygauge.audits.extraction.audit import audit_extraction
+    from privacygauge.audits.extraction.audit import ExtractionOptions
+    from privacygauge.audits.work import Session
     from privacygauge.datasets.reading import read_text
-    from privacygauge.language.extracted import Tries
-    from privacygauge.language.extraction import Writing
     from privacygauge.language.filling import own_pattern
 
-    writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
-    tries = Tries(asked.tries, asked.chance, asked.edits, asked.unprompted)
     listed = "" if asked.identifiers is None else read_text(Path(asked.identifiers), "text")
     own = own_pattern(listed.splitlines(), asked.identifier_pattern)
     settled = asked.settled()
@@ -107,25 +80,27 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     settings = {**{name: settled[name] for name in _DECIDES}, "files": told["provenance"]}
     opened: list[Run] = []
     with work.resumable(asked), work.bar("Reading texts") as progress:
-        found = audit_extraction(
-            asked.target,
-            asked.reference,
-            asked.members,
-            asked.nonmembers,
-            writing=writing,
-            asked=tries,
+        options = ExtractionOptions(
+            **vars(asked.part(Writing)),
+            **vars(asked.part(Tries)),
             show_texts=asked.show_texts,
             own=own,
             columns=columns_of(
                 asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
             ),
             device=asked.device,
-            precision=asked.computed_in,
+            precision=asked.precision,
             base=asked.base,
-            run=None if work.run is None else work.run / ANSWERS,
-            progress=progress,
-            **told,
+        )
+        found = options.run(
+            asked.target,
+            asked.reference,
+            asked.members,
+            asked.nonmembers,
             before=lambda: opened.extend(run_opened(COMMAND.name, asked, work, settings)),
+            session=Session(
+                **told, run=None if work.run is None else work.run / ANSWERS, progress=progress
+            ),
         )
     run_closed(opened, len(found.found.judged.text))
     return found

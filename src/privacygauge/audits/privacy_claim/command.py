@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import HelpGroup, Request, Role, amounts, argument, asks
 from privacygauge.audits.command import Command
+from privacygauge.audits.privacy_claim.terms import ClaimTerms
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _LIMITS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaimRequest(Request):
+class ClaimRequest(ClaimTerms, Request):
     """Options of an audit of a privacy claim."""
 
     canaries: str = argument(
@@ -77,38 +78,6 @@ class ClaimRequest(Request):
         role=Role.FILE,
     )
 
-    claim_of: str = asks(
-        "record|person|K",
-        "Whose privacy is claimed: of a record, of a person, or of K records together. Of a "
-        "record: a person with k canaries is promised k times the epsilon, by group privacy, and "
-        "that is compared.",
-        default="record",
-        offers=("record", "person"),
-    )
-    adjacency: str = asks(
-        "add-remove|replace",
-        "Neighbours that the claim speaks of: data sets with a unit more or less, or with another "
-        "one in its place.",
-        default="add-remove",
-        offers=("add-remove", "replace"),
-    )
-    left_out: str = asks(
-        "removed|replaced",
-        "What is in the place of a canary that is left out: nothing, or another record. Replaced "
-        "canaries are promised twice the epsilon of adding or removing; a claim about replacing "
-        "promises nothing of removed ones.",
-        default="removed",
-        offers=("removed", "replaced"),
-    )
-
-    assume: str = asks(
-        "gaussian|nothing",
-        "Whether a second bound takes a Gaussian mechanism (or DP-SGD, with --steps) for granted, "
-        "where the scores may be those of one. Alone it never lifts a grade above small.",
-        default="gaussian",
-        offers=("gaussian", "nothing"),
-    )
-
     @property
     def design(self) -> Design:
         """Design of the training with canaries."""
@@ -143,20 +112,16 @@ class ClaimRequest(Request):
 
 def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
     """Run the requested audit."""
-    from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
+    from privacygauge.audits.privacy_claim.audit import ClaimOptions
+    from privacygauge.audits.work import Session
 
-    return audit_privacy_claim(
+    return ClaimOptions(design=asked.design, **vars(asked.part(ClaimTerms))).run(
         asked.canaries,
         asked.epsilon,
         asked.delta,
-        design=asked.design,
         unit=asked.unit or "unit",
         control=asked.control,
-        claim_of=cast("Any", asked.claim_of),
-        adjacency=cast("Any", asked.adjacency),
-        left_out=cast("Any", asked.left_out),
-        assume=cast("Any", asked.assume),
-        **asked.told("dp-audit"),
+        session=Session(**asked.told("dp-audit")),
     )
 
 
