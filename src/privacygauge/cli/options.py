@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -21,6 +23,38 @@ WORKERS = "Workers"
 
 BACKENDS = ("loky", "threading", "dask", "ray")
 """Names of backends for ``--backend``."""
+
+
+def from_fields(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator for a command whose options are the fields of a dataclass.
+
+    The command takes such a value as its last argument; what comes before it, such as a context,
+    stays a parameter of its own. Each field is annotated as typer asks of a parameter.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
+        *before, _ = inspect.signature(run, eval_str=True).parameters.values()
+        own = [
+            inspect.Parameter(
+                f.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if f.default is MISSING else f.default,
+                annotation=hints[f.name],
+            )
+            for f in fields(kind)
+        ]
+
+        def command(**given: Any) -> None:
+            first = [given.pop(parameter.name) for parameter in before]
+            run(*first, kind(**given))
+
+        command.__name__ = run.__name__
+        command.__doc__ = run.__doc__
+        command.__signature__ = inspect.Signature([*before, *own])  # type: ignore[attr-defined]
+        return command
+
+    return decorate
 
 
 def names(*known: str) -> Callable[[str], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,22 +38,28 @@ _DATA = (
 _PAGE = "Write the tables of the results in DIR as a page of Markdown; nothing is made again."
 
 
-def reproduce(
+@dataclass(frozen=True, kw_only=True)
+class _ReproduceOptions:
+    """Options of `privacygauge reproduce`."""
+
     name: Annotated[
         str | None, options.positional_argument("[NAME|all]", _NAME, options.reproductions)
-    ] = None,
-    listed: Annotated[bool, options.switch("--list", _LIST)] = False,
-    quick: Annotated[bool, options.switch("--quick", _QUICK)] = False,
-    share: Annotated[float, typer.Option("--share", metavar="P", help=_SHARE)] = 1.0,
-    jobs: options.Jobs = -1,
-    backend: options.Backend = "loky",
-    out: Annotated[Path | None, options.text_option("--out", "DIR", _OUT)] = None,
-    data: Annotated[Path | None, options.text_option("--data", "FOLDER", _DATA)] = None,
-    page: Annotated[Path | None, options.text_option("--page", "FILE", _PAGE)] = None,
-    seed: options.Seed = 0,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-) -> None:
+    ] = None
+    listed: Annotated[bool, options.switch("--list", _LIST)] = False
+    quick: Annotated[bool, options.switch("--quick", _QUICK)] = False
+    share: Annotated[float, typer.Option("--share", metavar="P", help=_SHARE)] = 1.0
+    jobs: options.Jobs = -1
+    backend: options.Backend = "loky"
+    out: Annotated[Path | None, options.text_option("--out", "DIR", _OUT)] = None
+    data: Annotated[Path | None, options.text_option("--data", "FOLDER", _DATA)] = None
+    page: Annotated[Path | None, options.text_option("--page", "FILE", _PAGE)] = None
+    seed: options.Seed = 0
+    json: options.Json = None
+    quiet: options.Quiet = False
+
+
+@options.from_fields(_ReproduceOptions)
+def reproduce(asked: _ReproduceOptions) -> None:
     """Make a published table again and print it beside the paper's numbers.
 
     Example: privacygauge reproduce long-table2 --quick
@@ -63,35 +69,35 @@ def reproduce(
     from privacygauge.reproduce.page import page as written
     from privacygauge.runs import execute
 
-    for place in (out, page, data):
+    for place in (asked.out, asked.page, asked.data):
         require_local(place or "", "reproductions are kept in folders")
-    if data is not None and name in (None, ALL):
+    if asked.data is not None and asked.name in (None, ALL):
         raise InputError("--data needs NAME, the table or figure that is made on the folder's data")
-    if page is not None:
-        if out is None:
+    if asked.page is not None:
+        if asked.out is None:
             raise InputError("--page needs --out DIR, the folder of the results that it shows")
-        check_json(str(page), flag="--page")
-        emit_text(written(out), page, "--page")
+        check_json(str(asked.page), flag="--page")
+        emit_text(written(asked.out), asked.page, "--page")
         return
-    if listed or name is None:
+    if asked.listed or asked.name is None:
         items = ((x.name, x.status.value, x.title, x.told) for x in ITEMS)
         heads = ("name", "status", "what", "why")
-        emit_rows([dict(zip(heads, item, strict=True)) for item in items], json)
+        emit_rows([dict(zip(heads, item, strict=True)) for item in items], asked.json)
         return
-    effort = Effort(quick, seed, None, jobs, share=share, data=data)
-    chosen = None if name == ALL else reproduction(name)
-    if out is not None:
+    effort = Effort(asked.quick, asked.seed, None, asked.jobs, share=asked.share, data=asked.data)
+    chosen = None if asked.name == ALL else reproduction(asked.name)
+    if asked.out is not None:
         # Only files that PrivacyGauge wrote may be replaced.
         made = [x.name for x in ITEMS] if chosen is None else [chosen.name]
-        require_free(out, [f"{x}.{form}" for x in made for form in ("json", "svg")])
-        check_writable(out)
+        require_free(asked.out, [f"{x}.{form}" for x in made for form in ("json", "svg")])
+        check_writable(asked.out)
     # All destinations are checked by now: a full form may take hours.
-    check_json(json)
-    with execute.backend(backend):
+    check_json(asked.json)
+    with execute.backend(asked.backend):
         if chosen is None:
-            _all(effort, out, json, quiet)
+            _all(effort, asked.out, asked.json, asked.quiet)
         else:
-            _reproduce_one(chosen.name, effort, out=out, json=json, quiet=quiet)
+            _reproduce_one(chosen.name, effort, out=asked.out, json=asked.json, quiet=asked.quiet)
 
 
 def _reproduce_one(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,42 +67,83 @@ _MOVED = (
 MovedOption = Annotated[list[str] | None, options.text_option("--data", "FILE", _MOVED)]
 
 
-def resume(
-    run: RunArgument,
-    data: MovedOption = None,
-    model: ModelOption = None,
-    fitted: FittedOption = None,
-    generator: GeneratorOption = None,
-    metric: MetricOption = None,
-    jobs: options.Jobs = -1,
-    backend: options.Backend = "loky",
-    out: OutOption = None,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-    fail_above: LimitsOption = None,
-    policy: options.Policy = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _NamedAgain:
+    """A run, with the user's code and moved data named again."""
+
+    run: RunArgument
+    data: MovedOption = None
+    model: ModelOption = None
+    fitted: FittedOption = None
+    generator: GeneratorOption = None
+    metric: MetricOption = None
+    jobs: options.Jobs = -1
+
+    def load(self, quiet: bool) -> tuple[Command[Any], Request, Work]:
+        """Return the run's command, its request with the user's code, and its work."""
+        from privacygauge.runs.user_code import named_again
+
+        code = {
+            "model": self.model,
+            "fitted": self.fitted,
+            "generator": self.generator,
+            "metric": self.metric,
+        }
+        place, command, asked = _load_started(self.run, self.data)
+        request = command.request.kept(named_again(asked, code, place))
+        require_local_files(request)
+        return command, request, _work(place, self.jobs, quiet)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ResultOptions:
+    """Destinations of an audit's results, and limits that it is held to."""
+
+    out: OutOption = None
+    json: options.Json = None
+    quiet: options.Quiet = False
+    fail_above: LimitsOption = None
+    policy: options.Policy = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ResumeOptions(_ResultOptions, _NamedAgain):
+    """Options of `privacygauge resume`."""
+
+    backend: options.Backend = "loky"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WorkerOptions(_NamedAgain):
+    """Options of `privacygauge worker`."""
+
+    quiet: options.Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReportOptions(_ResultOptions):
+    """Options of `privacygauge report`."""
+
+    run: Annotated[Path, options.positional_argument("RUN", _RUN, options.reports_and_runs)]
+    data: MovedOption = None
+    card: Annotated[bool, options.switch("--model-card", _CARD)] = False
+    name: Annotated[str | None, options.text_option("--name", "TEXT", _MODEL)] = None
+    dataset: Annotated[str | None, options.text_option("--dataset", "TEXT", _DATA)] = None
+
+
+@options.from_fields(_ResumeOptions)
+def resume(asked: _ResumeOptions) -> None:
     """Resume a run that was interrupted: only what is missing is done.
 
     Example: privacygauge resume privacygauge-report
 
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
-    code = {"model": model, "fitted": fitted, "generator": generator, "metric": metric}
-    found = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
-    raise typer.Exit(_write_results(*found, backend, out, json, fail_above, policy))
+    raise typer.Exit(_write_results(*asked.load(asked.quiet), asked, asked.backend))
 
 
-def worker(
-    run: RunArgument,
-    data: MovedOption = None,
-    model: ModelOption = None,
-    fitted: FittedOption = None,
-    generator: GeneratorOption = None,
-    metric: MetricOption = None,
-    jobs: options.Jobs = -1,
-    quiet: options.Quiet = False,
-) -> None:
+@options.from_fields(_WorkerOptions)
+def worker(asked: _WorkerOptions) -> None:
     """Compute tasks of a run that no other worker has claimed, until all are done.
 
     Start as many workers as you like, on all machines that see the run's folder or URL: a run that
@@ -111,43 +153,16 @@ def worker(
     """
     from privacygauge.audits.work import with_copies
 
-    code = {"model": model, "fitted": fitted, "generator": generator, "metric": metric}
-    command, request, work = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
-    request.check(jobs)
+    command, request, work = asked.load(asked.quiet)
+    request.check(asked.jobs)
     # Within `sharing` a task is claimed before it is computed; the audit's result is not used.
     with sharing(), with_copies(request) as here:
         command.play(here, work)
-    work.say(f"All tasks are done. Write the report: privacygauge resume {place_text(run)}")
+    work.say(f"All tasks are done. Write the report: privacygauge resume {place_text(asked.run)}")
 
 
-def _named_again(
-    run: Path,
-    code: Mapping[str, str | None],
-    data: Sequence[str] | None,
-    jobs: int,
-    quiet: bool,
-) -> tuple[Command[Any], Request, Work]:
-    """Return a run's command, its request with the user's code named again, and its work."""
-    from privacygauge.runs.user_code import named_again
-
-    place, command, asked = _load_started(run, data)
-    request = command.request.kept(named_again(asked, code, place))
-    require_local_files(request)
-    return command, request, _work(place, jobs, quiet)
-
-
-def report(
-    run: Annotated[Path, options.positional_argument("RUN", _RUN, options.reports_and_runs)],
-    data: MovedOption = None,
-    out: OutOption = None,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-    fail_above: LimitsOption = None,
-    policy: options.Policy = None,
-    card: Annotated[bool, options.switch("--model-card", _CARD)] = False,
-    name: Annotated[str | None, options.text_option("--name", "TEXT", _MODEL)] = None,
-    dataset: Annotated[str | None, options.text_option("--dataset", "TEXT", _DATA)] = None,
-) -> None:
+@options.from_fields(_ReportOptions)
+def report(asked: _ReportOptions) -> None:
     """Write the report of a finished run again; nothing is trained.
 
     Example: privacygauge report privacygauge-report --out again
@@ -157,20 +172,28 @@ def report(
     from privacygauge.cli.register import model_card, refuse_with
     from privacygauge.runs.named import RUN
 
-    if card:
+    run = asked.run
+    if asked.card:
         require_local(run, "model cards are made of reports")
-        refuse_with({"--json": json, "--fail-above": fail_above, "--policy": policy})
+        refuse_with(
+            {"--json": asked.json, "--fail-above": asked.fail_above, "--policy": asked.policy}
+        )
         # A report lies in the folder above that of its run.
         place = run.absolute()
         own = place.parent if place.name == RUN else place
         model_card(
-            run, own, audited=lambda: _finished_json(run, data), name=name, dataset=dataset, out=out
+            run,
+            own,
+            audited=lambda: _finished_json(run, asked.data),
+            name=asked.name,
+            dataset=asked.dataset,
+            out=asked.out,
         )
         return
-    if name is not None or dataset is not None:
+    if asked.name is not None or asked.dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
-    found = _load_finished(run, data, quiet)
-    raise typer.Exit(_write_results(*found, "loky", out, json, fail_above, policy))
+    found = _load_finished(run, asked.data, asked.quiet)
+    raise typer.Exit(_write_results(*found, asked, "loky"))
 
 
 def _finished_json(run: Path, data: Sequence[str] | None) -> str:
@@ -248,23 +271,17 @@ def runs(
 
 
 def _write_results(
-    command: Command[Any],
-    request: Request,
-    work: Work,
-    backend: str,
-    out: Path | None,
-    json: str | None,
-    fail_above: list[str] | None,
-    policy: Path | None,
+    command: Command[Any], request: Request, work: Work, results: _ResultOptions, backend: str
 ) -> int:
     """Write the results of an audit and return the exit code."""
     from privacygauge.cli.output import conclude, destination
     from privacygauge.runs import execute
     from privacygauge.runs.store import forget_failure
 
-    limits = asked_limits(command, request, fail_above, policy)
-    usual = work.folder if out is None and json is None else out
-    read = read_by(request, policy)
+    limits = asked_limits(command, request, results.fail_above, results.policy)
+    json = results.json
+    usual = work.folder if results.out is None and json is None else results.out
+    read = read_by(request, results.policy)
     folder = destination(
         usual, json, default="privacygauge-report", files=command.files, inputs=read
     )

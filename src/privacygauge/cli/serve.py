@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,59 +73,64 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def serve(
-    context: typer.Context,
-    labels: Annotated[Path | None, options.text_option("--labels", "FILE", _LABELS)] = None,
-    metric: Annotated[str | None, options.text_option("--metric", "METRIC", _METRIC)] = None,
-    public: Annotated[float | None, options.text_option("--public", "SHARE", _PUBLIC)] = None,
+@dataclass(frozen=True, kw_only=True)
+class _ServeOptions:
+    """Options of `privacygauge holdout serve`."""
+
+    labels: Annotated[Path | None, options.text_option("--labels", "FILE", _LABELS)] = None
+    metric: Annotated[str | None, options.text_option("--metric", "METRIC", _METRIC)] = None
+    public: Annotated[float | None, options.text_option("--public", "SHARE", _PUBLIC)] = None
     classes: Annotated[
         int | None,
         options.text_option(
             "--classes", "M", "Classes; without it one more than the largest label."
         ),
-    ] = None,
-    guard: Annotated[str | None, options.text_option("--guard", "GUARD", _GUARD)] = None,
-    scope: Annotated[str | None, options.text_option("--scope", "account|board", _SCOPE)] = None,
-    database: Database = "leaderboard.sqlite",
-    keep: Annotated[bool, options.switch("--keep", _KEEP)] = False,
+    ] = None
+    guard: Annotated[str | None, options.text_option("--guard", "GUARD", _GUARD)] = None
+    scope: Annotated[str | None, options.text_option("--scope", "account|board", _SCOPE)] = None
+    database: Database = "leaderboard.sqlite"
+    keep: Annotated[bool, options.switch("--keep", _KEEP)] = False
     per_account: Annotated[
         int | None, options.text_option("--per-account", "K", "Submissions of one account.", LIMITS)
-    ] = None,
+    ] = None
     total: Annotated[
         int | None,
         options.text_option("--total", "K", "Submissions of all accounts together.", LIMITS),
-    ] = None,
+    ] = None
     nats: Annotated[
         float | None,
         options.text_option(
             "--nats", "X", "Information that all answers together may carry.", LIMITS
         ),
-    ] = None,
+    ] = None
     host: Annotated[
         str, options.text_option("--host", "ADDRESS", "Address to listen at.", MACHINE, shown=True)
-    ] = "127.0.0.1",
+    ] = "127.0.0.1"
     port: Annotated[
         int,
         options.text_option("--port", "N", "Port; 0 for one that is free.", MACHINE, shown=True),
-    ] = 8000,
+    ] = 8000
     rate: Annotated[
         int,
         options.text_option(
             "--rate", "N", "Submissions of one account in a minute.", MACHINE, shown=True
         ),
-    ] = 1_000,
+    ] = 1_000
     address_rate: Annotated[
         int,
         options.text_option(
             "--address-rate", "N", "Requests of one address in a minute.", MACHINE, shown=True
         ),
-    ] = 10_000,
-    proxy: Annotated[str | None, options.text_option("--proxy", "ADDRESS", _PROXY, MACHINE)] = None,
+    ] = 10_000
+    proxy: Annotated[str | None, options.text_option("--proxy", "ADDRESS", _PROXY, MACHINE)] = None
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Write no line for each request.")
-    ] = False,
-) -> None:
+    ] = False
+
+
+@app.callback()
+@options.from_fields(_ServeOptions)
+def serve(context: typer.Context, asked: _ServeOptions) -> None:
     """Serve a leaderboard that keeps the labels: a guard, budgets, and a log that is never lost.
 
     Example: privacygauge holdout serve --labels labels.npy --total 1000
@@ -138,7 +143,7 @@ def serve(
     from privacygauge.holdout.server import open_board
     from privacygauge.holdout.server.extra import require_extra
 
-    if labels is None:
+    if asked.labels is None:
         raise InputError("--labels must name the file of the hidden labels: --labels labels.npy")
     require_extra()
     from privacygauge.holdout.server import running
@@ -146,31 +151,31 @@ def serve(
     from privacygauge.holdout.server.standings import cost, introduction
     from privacygauge.holdout.server.web import Rates, application
 
-    hidden = read_hidden(labels)
-    budget = Budget(total, per_account, nats)
-    rates = Rates(rate, address_rate)
+    hidden = read_hidden(asked.labels)
+    budget = Budget(asked.total, asked.per_account, asked.nats)
+    rates = Rates(asked.rate, asked.address_rate)
     # The port first, since opening the board may change its limits: a server that cannot start must
     # not have done so.
     with (
-        running.listening(host, port) as listener,
+        running.listening(asked.host, asked.port) as listener,
         closing(
             open_board(
-                database,
+                asked.database,
                 hidden,
-                n_classes=classes,
-                guard=guard,
-                scope=scope,
+                n_classes=asked.classes,
+                guard=asked.guard,
+                scope=asked.scope,
                 budget=budget,
-                keep=keep or None,
-                metric=metric,
-                public=public,
+                keep=asked.keep or None,
+                metric=asked.metric,
+                public=asked.public,
             )
         ) as board,
     ):
-        running.log_to_stderr(quiet)
+        running.log_to_stderr(asked.quiet)
         print(introduction(board, running.address(listener)), flush=True)
         print(cost(board), flush=True)
-        running.run(application(board, rates), listener, proxy)
+        running.run(application(board, rates), listener, asked.proxy)
 
 
 @app.command()
