@@ -10,10 +10,13 @@ from privacygauge.audits.classifier.white_box import WhiteBoxOptions
 from privacygauge.audits.defences.audit import DefenceOptions, TrainingDefenceOptions
 from privacygauge.audits.dtp.audit import DtpOptions
 from privacygauge.audits.extraction.audit import ExtractionOptions
+from privacygauge.audits.few_fits import FewFitsOptions
+from privacygauge.audits.generator.audit import SyntheticOptions
 from privacygauge.audits.holdout_attack.audit import HoldoutAttackOptions
 from privacygauge.audits.holdout_bound.audit import HoldoutBoundOptions
 from privacygauge.audits.language.audit import CausalOptions, LanguageOptions, MaskedOptions
 from privacygauge.audits.privacy_claim.audit import ClaimOptions, TrainingClaimOptions
+from privacygauge.audits.released_table.audit import ReleasedOptions
 from privacygauge.audits.vulnerable.audit import VulnerableOptions
 from privacygauge.audits.work import Session
 from privacygauge.audits.worst_case.audit import WorstCaseOptions
@@ -27,13 +30,16 @@ __all__ = [
     "DefenceOptions",
     "DtpOptions",
     "ExtractionOptions",
+    "FewFitsOptions",
     "HoldoutAttackOptions",
     "HoldoutBoundOptions",
     "LanguageOptions",
     "MaskedOptions",
     "ModelOptions",
     "PoolOptions",
+    "ReleasedOptions",
     "Session",
+    "SyntheticOptions",
     "TrainingClaimOptions",
     "TrainingDefenceOptions",
     "VulnerableOptions",

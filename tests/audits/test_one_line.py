@@ -20,6 +20,9 @@ CALLS = {
     "ExtractionOptions": pg.audit_extraction,
     "TrainingClaimOptions": pg.audit_dp_sgd,
     "TrainingDefenceOptions": pg.audit_training_defences,
+    "SyntheticOptions": pg.audit_synthetic,
+    "FewFitsOptions": pg.audit_few_fits,
+    "ReleasedOptions": pg.audit_released,
     "CausalOptions": pg.audit_causal,
     "ClassifierOptions": pg.audit_classifier,
     "DtpOptions": pg.audit_dtp,
@@ -47,6 +50,7 @@ UNUSED = {
     "HoldoutBoundOptions": ("level", *KEEPING),
     "LanguageOptions": KEEPING,
     "PoolOptions": KEEPING,
+    "ReleasedOptions": ("run", "n_jobs", "invocation"),
     "VulnerableOptions": ("level", *KEEPING),
     "WhiteBoxOptions": KEEPING,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass, fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from privacygauge.runs.options import argument as argument
 from privacygauge.runs.options import asks as asks
 from privacygauge.runs.options import option as option
 from privacygauge.runs.source import PROGRAM, absolute
+from privacygauge.synthetic.options import COLUMNS, ColumnKinds
 
 if TYPE_CHECKING:
     from privacygauge.synthetic.table import Schema
@@ -47,6 +48,23 @@ class Request(Options):
 
     urls: tuple[tuple[str, str], ...] = ()
     """Fields whose files are copies of downloads, and their URLs; see `with_copies`."""
+
+    @classmethod
+    def asked(cls) -> tuple[tuple[Field[Any], OptionSpec], ...]:
+        """Return the fields with their options: of commands, of shared designs, the common ones."""
+        shared = {
+            name
+            for kind in cls.__mro__
+            if issubclass(kind, Options) and not issubclass(kind, Request)
+            for name in kind.__annotations__
+        }
+        # The name of the records, and what is done with them, come before details of the game.
+        return tuple(
+            sorted(
+                super().asked(),
+                key=lambda pair: (pair[0].name in cls.COMMON, pair[0].name in shared),
+            )
+        )
 
     @classmethod
     def kept(cls, options: Mapping[str, Any]) -> Self:
@@ -211,12 +229,6 @@ class HelpGroup(StrEnum):
 R = TypeVar("R", bound=Request)
 
 
-COLUMNS = "Columns"
-"""Heading of options about the kinds of columns."""
-
-_column_option = partial(asks, panel=COLUMNS)
-
-
 separator_option = partial(
     asks,
     "CHARACTER",
@@ -236,28 +248,15 @@ missing_option = partial(
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableRequest(Request):
+class TableRequest(ColumnKinds, Request):
     """Options about a table."""
 
     data: str = argument("DATA", "The table: .csv or .parquet with a header.")
-    continuous: tuple[str, ...] = _column_option(
-        "A,B",
-        "Columns to take as numbers. Default: every column that holds numbers only.",
-    )
-    categorical: tuple[str, ...] = _column_option(
-        "A,B",
-        "Columns to take as categories, such as codes and classes. Default: every column that "
-        "does not hold numbers only.",
-    )
-    schema: str | None = _column_option(
+    schema: str | None = asks(
         "FILE",
         "Schema of the columns: JSON as privacygauge vulnerable --write-schema writes it, edited "
         "or not.",
-    )
-    drop: tuple[str, ...] = _column_option(
-        "COLUMN",
-        "Column to leave out, such as names. May be given several times.",
-        split=False,
+        panel=COLUMNS,
     )
     separator: str | None = separator_option(panel=COLUMNS)
     missing: tuple[str, ...] = missing_option(panel=COLUMNS)

@@ -5,17 +5,17 @@ It is in no kind's folder, because it is the audit of a privacy claim, with an a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.generator.audit import clipped_numbers
-from privacygauge.audits.privacy_claim.audit import ClaimAudit, audit_privacy_claim
+from privacygauge.audits.one_line import one_line
+from privacygauge.audits.privacy_claim.audit import ClaimAudit, ClaimOptions
 from privacygauge.audits.privacy_claim.report import open_without_claim
+from privacygauge.audits.work import Session
 from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
@@ -44,12 +44,13 @@ from privacygauge.report.values import (
     Worst,
     text,
 )
-from privacygauge.runs.execute import Progress
+from privacygauge.runs.options import keyword
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.few_fits import Untaught, canaries_guessed, fits_arranged
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.named import as_generator
+from privacygauge.synthetic.options import ColumnKinds, TargetDesign
 from privacygauge.synthetic.selection import TargetsAsked
 from privacygauge.synthetic.table import Schema, column_advice, require_moderate
 
@@ -144,135 +145,135 @@ class FitsAudit(Reported):
         )
 
 
-def audit_few_fits(
-    generator: object,
-    data: object,
-    *,
-    canaries: TargetsAsked | None = None,
-    select: str | Sequence[str] = "distance",
-    fits: int = 1,
-    epsilon: float = 0.0,
-    attacks: Sequence[Untaught] | None = None,
-    size: int | None = None,
-    made: int | None = None,
-    schema: Schema | None = None,
-    continuous: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    ids: ArrayLike | None = None,
-    unit: ArrayLike | None = None,
-    before: Callable[[Making], object] | None = None,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_few_fits",
-    provenance: Mapping[str, str] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-) -> FitsAudit:
-    """Audit a generator by many canaries in a few fits, or in a single one.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FewFitsOptions(TargetDesign, ColumnKinds):
+    """An audit of a generator by many canaries in a few fits."""
 
-    It suits generators that take an hour per fit: only the judged tables are made. Every canary is
-    a record that a fair coin of its own puts into a fit or leaves out, again in each fit.
+    canaries: TargetsAsked | None = keyword(
+        "Number of canaries, or their rows; of copies, and of one person's records, only the first "
+        "is taken. Default: 200, or a quarter of a small table.",
+        default=None,
+    )
+    fits: int = keyword(
+        "Number of fits, at least 1. Every further one narrows the intervals, and several show how "
+        "much fits differ.",
+        default=1,
+    )
+    epsilon: float = keyword(
+        "Claimed epsilon of replacing one record, at least 0; 0 claims that nothing is given away.",
+        default=0.0,
+    )
+    attacks: Sequence[Untaught] | None = keyword(
+        "Attacks that score the canaries without any other synthetic table. With several, a fifth "
+        "of the canaries chooses the attack, and the others are judged.",
+        default=None,
+    )
+    schema: Schema | None = keyword(
+        "Kinds and values of the columns; default: from the table, as in `read_table`.",
+        default=None,
+    )
 
-    Parameters
-    ----------
-    generator, data
-        As in `audit_synthetic`.
-    canaries : int, array_like of int, or mapping of str to array_like, optional
-        Number of canaries, or their rows; of copies, and of one person's records, only the first is
-        taken. Default: 200, or a quarter of a small table.
-    select : {"distance", "random", "rare", "likelihood"} or a sequence of them
-        Selection of that number of records; default: by vulnerability score.
-    fits : int
-        Number of fits, at least 1. Every further one narrows the intervals, and several show how
-        much fits differ.
-    epsilon : float
-        Claimed epsilon of replacing one record, at least 0; 0 claims that nothing is given away.
-    attacks : sequence of Untaught, optional
-        Attacks that score the canaries without any other synthetic table. With several, a fifth of
-        the canaries chooses the attack, and the others are judged.
-    size : int, optional
-        Records that a generator learns from; default: the number of records that are no canaries.
-    made : int, optional
-        Records of a synthetic table; default: `size`.
-    schema, continuous, categorical, drop
-        As in `read_table`.
-    ids, unit : array_like, shape (N,), optional
-        Names of the records, and the person behind each: one coin decides for all records of a
-        canary's person.
-    before : callable, optional
-        Called once all arguments are checked, before any fit.
-    run, n_jobs, progress, seed, level, command, provenance, invocation
-        As in `audit_synthetic`.
+    def run(
+        self,
+        generator: object,
+        data: object,
+        *,
+        ids: ArrayLike | None = None,
+        unit: ArrayLike | None = None,
+        before: Callable[[Making], object] | None = None,
+        session: Session = Session("synthetic"),
+    ) -> FitsAudit:
+        """Audit a generator by many canaries in a few fits, or in a single one.
 
-    Returns
-    -------
-    FitsAudit
+        It suits generators that take an hour per fit: only the judged tables are made. Every canary
+        is a record that a fair coin of its own puts into a fit or leaves out, again in each fit.
 
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
+        Parameters
+        ----------
+        generator, data
+            As in `audit_synthetic`.
+        ids, unit : array_like, shape (N,), optional
+            Names of the records, and the person behind each: one coin decides for all records of a
+            canary's person.
+        before : callable, optional
+            Called once all arguments are checked, before any fit.
+        session : Session, optional
+            Seed, level, run folder and workers.
 
-    Notes
-    -----
-    The bound on epsilon is that of one run (Steinke, Nasr & Jagielski 2023) with all coins of all
-    fits; the interval of right guesses is about these fits (`guessed_in_fits`).
-    """
-    checks.at_least(1, fits=fits)
-    made_by = as_generator(generator)
-    table = read_table(
-        data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
-    )
-    require_moderate(table.schema)
-    making = fits_arranged(
-        made_by,
-        table,
-        canaries=canaries,
-        select=select,
-        sizes=(fits, size, made),
-        seed=seed,
-        owner=owners(unit, ids, len(table)),
-    )
-    if before is not None:
-        before(making)
-    guessed, clipped = canaries_guessed(
-        making,
-        run,
-        attacks,
-        level,
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    names = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    # (canaries,) names in the order of a row of scores, (fits, canaries).
-    shown = names[making.setting.targets[guessed.canary]]
-    claim = audit_privacy_claim(
-        {
-            "score": guessed.score.ravel(),
-            "member": guessed.secret.ravel(),
-            # A canary in two fits is two coins, so it needs two ids.
-            "id": [f"fit {k + 1}: {name}" for k in range(fits) for name in shown],
-        },
-        epsilon,
-        seed=seed,
-        level=level,
-        command=command,
-        provenance=provenance,
-    )
-    told = (*column_advice(table), *claim.origin.warnings, *clipped_numbers(*clipped))
-    origin = replace(claim.origin, warnings=told)
-    claim = replace(claim, origin=origin)
-    return FitsAudit(
-        origin=origin,
-        claim=claim,
-        guessed=guessed,
-        generator=made_by.name,
-        sizes=making.setting.sizes,
-    )
+        Returns
+        -------
+        FitsAudit
+
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
+
+        Notes
+        -----
+        The bound on epsilon is that of one run (Steinke, Nasr & Jagielski 2023) with all coins of
+        all fits; the interval of right guesses is about these fits (`guessed_in_fits`).
+        """
+        fits = self.fits
+        checks.at_least(1, fits=fits)
+        made_by = as_generator(generator)
+        table = read_table(
+            data,
+            schema=self.schema,
+            continuous=self.continuous,
+            categorical=self.categorical,
+            drop=self.drop,
+        )
+        require_moderate(table.schema)
+        making = fits_arranged(
+            made_by,
+            table,
+            canaries=self.canaries,
+            select=self.select,
+            sizes=(fits, self.size, self.made),
+            seed=session.seed,
+            owner=owners(unit, ids, len(table)),
+        )
+        if before is not None:
+            before(making)
+        guessed, clipped = canaries_guessed(
+            making,
+            session.run,
+            self.attacks,
+            session.level,
+            invocation=session.invocation,
+            n_jobs=session.n_jobs,
+            progress=session.progress,
+        )
+        names = (
+            np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
+        )
+        # (canaries,) names in the order of a row of scores, (fits, canaries).
+        shown = names[making.setting.targets[guessed.canary]]
+        claim = ClaimOptions().run(
+            {
+                "score": guessed.score.ravel(),
+                "member": guessed.secret.ravel(),
+                # A canary in two fits is two coins, so it needs two ids.
+                "id": [f"fit {k + 1}: {name}" for k in range(fits) for name in shown],
+            },
+            self.epsilon,
+            # The run keeps no code that the claim could be compared with.
+            session=replace(session, run=None),
+        )
+        told = (*column_advice(table), *claim.origin.warnings, *clipped_numbers(*clipped))
+        origin = replace(claim.origin, warnings=told)
+        claim = replace(claim, origin=origin)
+        return FitsAudit(
+            origin=origin,
+            claim=claim,
+            guessed=guessed,
+            generator=made_by.name,
+            sizes=making.setting.sizes,
+        )
+
+
+audit_few_fits = one_line(FewFitsOptions, FewFitsOptions.run, "audit_few_fits")
 
 
 def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:

@@ -6,12 +6,10 @@ It is in neither kind's folder, because neither knows the other.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import (
-    COLUMNS,
     HelpGroup,
     Metric,
     Role,
@@ -25,6 +23,16 @@ from privacygauge.audits.asking import (
 )
 from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
+from privacygauge.synthetic.options import (
+    COLUMNS,
+    ColumnKinds,
+    GameDesign,
+    ReleasedDesign,
+    ReportedColumns,
+    TargetDesign,
+    game_option,
+    released_option,
+)
 
 if TYPE_CHECKING:
     from privacygauge.audits.few_fits import FitsAudit
@@ -61,11 +69,6 @@ OF_TABLE = (
 _RELATED = "related "
 """Prefix of the names of files of further rows."""
 
-_GAME = "The privacy game"
-_RELEASED = "A table that was released already"
-_game_option = partial(asks, panel=_GAME)
-_released_option = partial(asks, panel=_RELEASED)
-
 _HELP = """Audit a generator of synthetic tables, or a table that was released already.
 
 Example: privacygauge synthetic people.csv --generator baynet --targets 10
@@ -77,7 +80,7 @@ Example: privacygauge synthetic people.csv --synthetic released.csv --holdout ot
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyntheticRequest(TableRequest):
+class SyntheticRequest(GameDesign, ReleasedDesign, ReportedColumns, TableRequest):
     """Options of an audit of a generator, of a few fits, or of a released table."""
 
     data: str = argument(
@@ -91,25 +94,13 @@ class SyntheticRequest(TableRequest):
         offers=("baynet", "privbayes", "synthpop", "independent", "identity", "silence"),
         role=Role.CODE,
     )
-    synthetic: str | None = _released_option(
+    synthetic: str | None = released_option(
         "FILE", "Synthetic table made from REAL, to be audited as it is."
     )
-    holdout: str | None = _released_option(
+    holdout: str | None = released_option(
         "FILE",
         "Records of the same source as REAL that the table was not made from: without them "
         "general knowledge and leakage cannot be told apart.",
-    )
-    attempts: int | None = _released_option(
-        "N",
-        "Number of attempts at singling out, linking and inferring. Default: as many as "
-        "--half-width needs.",
-    )
-    what_if: int = _released_option(
-        "N",
-        "Audit the table again without each of the N columns that tell people apart best, and with "
-        "coarser values of each: what would it do to the leak, and to the table's use? Takes up to "
-        "2 N + 1 times as long.",
-        default=0,
     )
     related: tuple[str, ...] = asks(
         "REAL[,SYNTHETIC,HOLDOUT]",
@@ -120,40 +111,10 @@ class SyntheticRequest(TableRequest):
     key: str | None = asks(
         "COLUMN", "Column that names the person, in the tables and in those of --related."
     )
-    targets: str = _game_option(
+    targets: str = game_option(
         "N|all|ROWS",
         "Records to attack: N of them, all, or the rows 17,4 (one row: 17,).",
         default="10",
-    )
-    select: tuple[str, ...] = _game_option(
-        "A,B",
-        "How N records are chosen: distance (the most vulnerable), random, rare, likelihood; "
-        "several give N each, side by side. Default: distance.",
-        default=("distance",),
-        offers=("distance", "random", "rare", "likelihood"),
-    )
-    game: str | None = _game_option(
-        "NAME",
-        "average (a fresh data set for every table), specific (one data set), or shared (one pool "
-        "of tables for all records). Default: average; above 50 records shared.",
-        offers=("average", "specific", "shared"),
-    )
-    knowledge: str | None = _game_option(
-        "NAME",
-        "What the adversary has: auxiliary records, exact (all others of the data set; game "
-        "specific) or synthetic (the released table alone; game average). Default: exact in the "
-        "specific game, auxiliary in the others.",
-        offers=("auxiliary", "exact", "synthetic"),
-    )
-    shadows: int = _game_option(
-        "N",
-        "Number of synthetic tables that the adversary makes, per record or for all.",
-        default=1000,
-    )
-    tests: int | None = _game_option(
-        "N",
-        "Number of synthetic tables that the adversary is asked about. Default: as many as "
-        "--half-width needs.",
     )
     half_width: float | None = asks(
         "H",
@@ -162,34 +123,10 @@ class SyntheticRequest(TableRequest):
         "or, of a released table, of what an attack achieves more on real records than on the "
         "holdout (default: 0.02, two percentage points).",
     )
-    fits: int | None = asks(
+    fits: int | None = game_option(
         "N",
         "Instead of the privacy game, for generators whose fits take long: put the records of "
         "--targets, 200 or so, into each of N fits by fair coins, and guess them from the tables.",
-        panel=_GAME,
-    )
-    size: int | None = asks(
-        "N",
-        "Number of records that a generator learns from. Default: 1,000, or a sixth of a small "
-        "table.",
-        panel=_GAME,
-    )
-    made: int | None = _game_option(
-        "N", "Number of records of a synthetic table. Default: as many as it was learnt from."
-    )
-    attribute: str | None = _game_option(
-        "COLUMN",
-        "Column whose value is guessed, for records that are known to be in the data, in place of "
-        "whether they are. Games: average, or specific with exact knowledge.",
-    )
-    values: tuple[str, ...] = _game_option(
-        "A,B",
-        "Values of --attribute that are possible, at most 20, all equally likely. Default: its "
-        "categories, its numbers if there are at most 12, else the middles of their fifths.",
-    )
-    label: str | None = asks(
-        "COLUMN",
-        "Column to predict where the usefulness of a table is measured. Default: several in turn.",
     )
     ids: str | None = option(
         "--id",
@@ -202,12 +139,6 @@ class SyntheticRequest(TableRequest):
         "Column of the people behind the rows, which are then not taken for independent. Default: "
         "that of --id.",
         panel=COLUMNS,
-    )
-    show: tuple[str, ...] = asks(
-        "COLUMN",
-        "Column to print beside the riskiest records. May be given several times. Default: rows "
-        "only.",
-        split=False,
     )
 
     def check(self, jobs: int) -> None:
@@ -304,68 +235,60 @@ def _of_generator(
     asked: SyntheticRequest, name: str, work: Work
 ) -> SyntheticAudit | AttributeOfGenerator:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
-    from privacygauge.audits.generator.audit import audit_synthetic
+    from privacygauge.audits.generator.audit import SyntheticOptions
     from privacygauge.synthetic.games.setting import HALF_WIDTH
 
-    running = work.running("synthetic", asked)
-    generator, data, known = _learnt_from(asked, name, work)
+    session = work.running("synthetic", asked)
+    generator, data, people, columns = _learnt_from(asked, name, work)
     with (
         work.resumable(asked),
         work.bar("Making tables") as progress,
         work.bar("Attacking") as scoring,
     ):
-        return audit_synthetic(
+        options = SyntheticOptions(
+            **vars(asked.part(GameDesign)),
+            **vars(asked.part(ReportedColumns)),
+            **columns,
+            targets=asked.records,
+            half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
+        )
+        return options.run(
             generator,
             data,
-            targets=asked.records,
-            select=asked.select,
-            game=asked.game,
-            knowledge=asked.knowledge,
-            shadows=asked.shadows,
-            tests=asked.tests,
-            half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
-            size=asked.size,
-            made=asked.made,
-            attribute=asked.attribute,
-            values=asked.values,
-            label=asked.label,
-            show=asked.show,
-            **known,
+            **people,
             before=lambda making: _cost(making, work, asked.level),
             scoring=scoring,
-            **vars(replace(running, progress=progress)),
+            session=replace(session, progress=progress),
         )
 
 
 def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsAudit:
     """Return the audit of a generator by canaries in a few fits."""
-    from privacygauge.audits.few_fits import audit_few_fits, detectable_share_text
+    from privacygauge.audits.few_fits import FewFitsOptions, detectable_share_text
 
     def tell(making: Making) -> None:
         n = len(making.setting.targets)
         work.say(f"{n:,} canaries, fits: {fits:,}. {detectable_share_text(n, fits, asked.level)}")
 
-    running = work.running("synthetic", asked)
-    generator, data, known = _learnt_from(asked, name, work)
+    session = work.running("synthetic", asked)
+    generator, data, people, columns = _learnt_from(asked, name, work)
     with work.resumable(asked), work.bar("Making tables") as progress:
-        return audit_few_fits(
+        options = FewFitsOptions(
+            **vars(asked.part(TargetDesign)), **columns, canaries=asked.records, fits=fits
+        )
+        return options.run(
             generator,
             data,
-            canaries=asked.records,
-            select=asked.select,
-            fits=fits,
-            size=asked.size,
-            made=asked.made,
-            **known,
+            **people,
             before=tell,
-            **vars(replace(running, progress=progress)),
+            session=replace(session, progress=progress),
         )
 
 
 def _learnt_from(
     asked: SyntheticRequest, name: str, work: Work
-) -> tuple[Generator, object, dict[str, Any]]:
-    """Return a generator, its training table, and the settings of columns and rows."""
+) -> tuple[Generator, object, dict[str, Any], dict[str, Any]]:
+    """Return a generator, its training table, names and people of rows, and kinds of columns."""
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.generators.named import written_generator
     from privacygauge.synthetic.related import Related, over, takes_tables
@@ -382,17 +305,17 @@ def _learnt_from(
         "categorical": asked.categorical,
         "drop": (*asked.drop, *apart),
     }
-    known = {
+    people = {
         "ids": column_named(frame, asked.ids or asked.key, "--id"),
         "unit": column_named(frame, asked.unit, "--unit"),
     }
     if asked.key is None:
         if takes_tables(generator):
             raise InputError(f"{name} learns from several tables: name them by --related and --key")
-        return generator, frame, known | columns
+        return generator, frame, people, columns
     rows = read_frame(asked.related[0], asked.separator, names=names, missing=asked.missing)
     related = Related.of(frame, rows, asked.key, **columns)
-    return over(generator, related), related.table(), known
+    return over(generator, related), related.table(), people, {}
 
 
 def _cost(making: Making, work: Work, level: float) -> str:
@@ -430,7 +353,8 @@ def _cost(making: Making, work: Work, level: float) -> str:
 
 def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     """Return the audit of a released table."""
-    from privacygauge.audits.released_table.audit import audit_released
+    from privacygauge.audits.released_table.audit import ReleasedOptions
+    from privacygauge.audits.work import Session
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.related import join_related_rows
     from privacygauge.synthetic.released.hits import HALF_WIDTH
@@ -461,25 +385,25 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     holdout = frames.get("holdout")
     tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
     with work.bar("Attacking") as progress:
-        return audit_released(
+        options = ReleasedOptions(
+            **vars(asked.part(ReleasedDesign)),
+            **vars(asked.part(ReportedColumns)),
+            **vars(asked.part(ColumnKinds)),
+            schema=asked.given_schema,
+            parts=parts,
+            half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
+        )
+        return options.run(
             tables["data"],
             tables["synthetic"],
             tables.get("holdout"),
-            schema=asked.given_schema,
-            continuous=asked.continuous,
-            categorical=asked.categorical,
-            drop=asked.drop,
-            label=asked.label,
-            parts=parts,
-            attempts=asked.attempts,
-            half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
             ids=column_named(real, asked.ids or asked.key, "--id"),
             unit=column_named(real, asked.unit, "--unit"),
             holdout_unit=None if holdout is None else column_named(holdout, asked.unit, "--unit"),
-            show=asked.show,
-            what_if=asked.what_if,
-            progress=progress,
-            **asked.told("synthetic", {"real" if x == "data" else x: files[x] for x in files}),
+            session=Session(
+                **asked.told("synthetic", {"real" if x == "data" else x: files[x] for x in files}),
+                progress=progress,
+            ),
         )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from privacygauge.audits.generator.verdict import (
     target_name,
     verdict,
 )
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.work import Session
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import owners
@@ -54,16 +54,16 @@ from privacygauge.report.values import (
     text,
 )
 from privacygauge.runs.execute import Progress
-from privacygauge.synthetic.attacks.attack import TableAttack
+from privacygauge.runs.options import keyword
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.attribute import Attribute
 from privacygauge.synthetic.games.audited import GeneratorOptions, TargetGroup, arrange_game
 from privacygauge.synthetic.games.releases import Making
-from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
-from privacygauge.synthetic.games.worlds import OnWorlds
+from privacygauge.synthetic.games.setting import enough_tests
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.generator import PrivBayes
 from privacygauge.synthetic.generators.named import as_generator
+from privacygauge.synthetic.options import ColumnKinds, ReportedColumns
 from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
 from privacygauge.synthetic.table import Schema, column_advice, require_moderate
 
@@ -133,167 +133,117 @@ class SyntheticAudit(SyntheticResult):
         return plot_auc(self, ax)
 
 
-def audit_synthetic(
-    generator: object,
-    data: object,
-    *,
-    targets: TargetsAsked = 10,
-    select: str | Sequence[str] = "distance",
-    game: str | None = None,
-    knowledge: str | None = None,
-    attacks: Sequence[TableAttack | OnWorlds] | None = None,
-    shadows: int = 1000,
-    tests: int | None = None,
-    half_width: float = HALF_WIDTH,
-    size: int | None = None,
-    made: int | None = None,
-    attribute: str | None = None,
-    values: Sequence[object] = (),
-    schema: Schema | None = None,
-    continuous: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    label: str | None = None,
-    ids: ArrayLike | None = None,
-    unit: ArrayLike | None = None,
-    show: Sequence[str] = (),
-    before: Callable[[Making], str] | None = None,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    scoring: Progress | None = None,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_synthetic",
-    provenance: Mapping[str, str] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-) -> SyntheticAudit | about_value.AttributeOfGenerator:
-    """Play the privacy game against a generator, record by record.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SyntheticOptions(GeneratorOptions, ReportedColumns, ColumnKinds):
+    """An audit of a generator by the privacy game."""
 
-    Synthetic tables are made from data sets with and without a record. An adversary that trained on
-    such tables of its own tells them apart as well as it can. With an `attribute` the record is in
-    all of them, and the adversary guesses its value in that column.
-
-    Parameters
-    ----------
-    generator : Generator, str, object or callable
-        The generator to audit: a name (``baynet``, ``privbayes:epsilon=1``, ``synthpop``, ...), an
-        object with ``fit(frame)`` and ``sample(n)``, a function ``(frame, n, seed) -> frame``,
-        or a `Command`.
-    data : Table, pandas or polars frame, str or Path
-        Records like those that the generator will learn from; a file is CSV or Parquet.
-    targets : int, "all", array_like of int, or mapping of str to array_like
-        The records to attack: a number per selection, all records, rows, or named groups of rows.
-    select : {"distance", "random", "rare", "likelihood"} or a sequence of them
-        Selection of that number of records; default: by vulnerability score.
-    game : {"average", "specific", "shared"}, optional
-        Game; default: average for up to 50 targets, shared for more.
-    knowledge : {"auxiliary", "exact", "synthetic"}, optional
-        Knowledge of the adversary; see `game_named`.
-    attacks : sequence of TableAttack or OnWorlds, optional
-        Default: the full suite for up to 50 targets, a cheap one for more. `OnWorlds` plays LiRA,
-        RMIA or another attack on worlds with a record's signals in the tables.
-    shadows : int
-        Synthetic tables that the adversary makes, per target or in a pool shared by all.
-    tests : int, optional
-        Synthetic tables that are judged; default: as many as `half_width` needs.
-    half_width : float
-        Wanted half-width of the interval of an AUC near 1/2; of guesses about an attribute, half of
-        the way from guessing to certainty that their number would mostly show.
-    size : int, optional
-        Records that a generator learns from; default: 1,000, or a sixth of a small table.
-    made : int, optional
-        Records of a synthetic table; default: `size`.
-    attribute : str, optional
-        Column whose value is the secret, in place of membership. The value of a target is drawn
-        again for each table, all possible ones with equal probability. The game is then average or
-        specific.
-    values : sequence of str or float, optional
-        Possible values of the attribute, at most 20; default: its categories, its numbers if there
-        are at most 12, else the middles of the fifths of its numbers.
-    schema, continuous, categorical, drop
-        As in `read_table`.
-    label : str, optional
-        Column to predict in the measurement of utility; default: several in turn.
-    ids : array_like, shape (N,), optional
-        Names of the records in the report.
-    unit : array_like, shape (N,), optional
-        The person, or the household, behind each record; default: equal ids. A data set has all
-        records of a target's person, or none.
-    show : sequence of str
-        Columns to print next to the targets; default: none.
-    before : callable, optional
-        Called once all arguments are checked, before any table is made; the returned text on the
-        cost is kept in the run and in the report.
-    run : str or Path, optional
-        Folder that keeps the tables: after an interruption, the same call resumes there.
-    n_jobs, seed, level, command, provenance, invocation
-        As in `audit_model`.
-    progress, scoring : callable, optional
-        Called with the tables made, and with the targets scored, and their totals.
-
-    Returns
-    -------
-    SyntheticAudit or AttributeOfGenerator
-        The latter with an `attribute`.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid: the problem and the way out, in one line.
-
-    Notes
-    -----
-    Meeus et al. (2023), sections 2.3, 4 and 5.
-    """
-    running = Session(command=command, seed=seed, level=level, provenance=provenance, run=run)
-    made_by = as_generator(generator)
-    table = read_table(
-        data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+    schema: Schema | None = keyword(
+        "Kinds and values of the columns; default: from the table, as in `read_table`.",
+        default=None,
     )
-    require_moderate(table.schema)
-    asked = GeneratorOptions(
-        targets=targets,
-        select=select,
-        game=game,
-        knowledge=knowledge,
-        attacks=attacks,
-        shadows=shadows,
-        tests=tests,
-        half_width=half_width,
-        size=size,
-        made=made,
-        attribute=attribute,
-        values=values,
-    )
-    owner = owners(unit, ids, len(table))
-    arrangement = arrange_game(
-        made_by, table, asked, owner=owner, ids=ids, show=show, seed=seed, level=level
-    )
-    making = arrangement.making
-    # Before hours of work: worker processes would fail on a generator that cannot be sent.
-    if n_jobs not in (None, 1):
-        require_sendable(made_by, made_by.name)
-    # Kept in the run, so that a resumed run reports the same cost.
-    cost = {} if before is None or not (said := before(making)) else {COST: said}
-    options: dict[str, Any] = {
-        "invocation": None if invocation is None else {**invocation, **cost},
-        "n_jobs": n_jobs,
-        "progress": progress,
-        "scoring": scoring,
-    }
-    told = [*column_advice(table), *_warnings(making, schema, level)]
-    if attribute is not None:
-        guessed, skipped, clipped = arrangement.played_in(
-            run, label, arrangement.guessed, **options
+
+    def run(
+        self,
+        generator: object,
+        data: object,
+        *,
+        ids: ArrayLike | None = None,
+        unit: ArrayLike | None = None,
+        before: Callable[[Making], str] | None = None,
+        scoring: Progress | None = None,
+        session: Session = Session("synthetic"),
+    ) -> SyntheticAudit | about_value.AttributeOfGenerator:
+        """Play the privacy game against a generator, record by record.
+
+        Synthetic tables are made from data sets with and without a record. An adversary that
+        trained on such tables of its own tells them apart as well as it can. With an `attribute`
+        the record is in all of them, and the adversary guesses its value in that column.
+
+        Parameters
+        ----------
+        generator : Generator, str, object or callable
+            The generator to audit: a name (``baynet``, ``privbayes:epsilon=1``, ``synthpop``, ...),
+            an object with ``fit(frame)`` and ``sample(n)``, a function ``(frame, n, seed) ->
+            frame``, or a `Command`.
+        data : Table, pandas or polars frame, str or Path
+            Records like those that the generator will learn from; a file is CSV or Parquet.
+        ids : array_like, shape (N,), optional
+            Names of the records in the report.
+        unit : array_like, shape (N,), optional
+            The person, or the household, behind each record; default: equal ids. A data set has all
+            records of a target's person, or none.
+        before : callable, optional
+            Called once all arguments are checked, before any table is made; the returned text on
+            the cost is kept in the run and in the report.
+        scoring : callable, optional
+            Called with the number of targets scored and their total.
+        session : Session, optional
+            Seed, level, run folder (which keeps the tables: after an interruption, the same call
+            resumes there) and workers.
+
+        Returns
+        -------
+        SyntheticAudit or AttributeOfGenerator
+            The latter with an `attribute`.
+
+        Raises
+        ------
+        InputError
+            If an argument is invalid: the problem and the way out, in one line.
+
+        Notes
+        -----
+        Meeus et al. (2023), sections 2.3, 4 and 5.
+        """
+        made_by = as_generator(generator)
+        table = read_table(
+            data,
+            schema=self.schema,
+            continuous=self.continuous,
+            categorical=self.categorical,
+            drop=self.drop,
         )
-        told += (*clipped_numbers(*clipped), *about_value.inverted_warnings(guessed))
-        origin = running.origin("pandas", skipped=skipped, warnings=told, about=cost)
-        return about_value.AttributeOfGenerator(**vars(guessed), origin=origin)
-    found, skipped, clipped = arrangement.played_in(run, label, arrangement.played, **options)
-    told += (*clipped_numbers(*clipped), *direction.warnings(found.inverted))
-    origin = running.origin("pandas", skipped=skipped, warnings=told, about=cost)
-    return SyntheticAudit(**vars(found), origin=origin, game=_description(making))
+        require_moderate(table.schema)
+        arrangement = arrange_game(
+            made_by,
+            table,
+            self,
+            owner=owners(unit, ids, len(table)),
+            ids=ids,
+            show=self.show,
+            seed=session.seed,
+            level=session.level,
+        )
+        making = arrangement.making
+        # Before hours of work: worker processes would fail on a generator that cannot be sent.
+        if session.n_jobs not in (None, 1):
+            require_sendable(made_by, made_by.name)
+        # Kept in the run, so that a resumed run reports the same cost.
+        cost = {} if before is None or not (said := before(making)) else {COST: said}
+        known = session.invocation
+        execution: dict[str, Any] = {
+            "invocation": None if known is None else {**known, **cost},
+            "n_jobs": session.n_jobs,
+            "progress": session.progress,
+            "scoring": scoring,
+        }
+        told = [*column_advice(table), *_warnings(making, self.schema, session.level)]
+        if self.attribute is not None:
+            guessed, skipped, clipped = arrangement.played_in(
+                session.run, self.label, arrangement.guessed, **execution
+            )
+            told += (*clipped_numbers(*clipped), *about_value.inverted_warnings(guessed))
+            origin = session.origin("pandas", skipped=skipped, warnings=told, about=cost)
+            return about_value.AttributeOfGenerator(**vars(guessed), origin=origin)
+        found, skipped, clipped = arrangement.played_in(
+            session.run, self.label, arrangement.played, **execution
+        )
+        told += (*clipped_numbers(*clipped), *direction.warnings(found.inverted))
+        origin = session.origin("pandas", skipped=skipped, warnings=told, about=cost)
+        return SyntheticAudit(**vars(found), origin=origin, game=_description(making))
+
+
+audit_synthetic = one_line(SyntheticOptions, SyntheticOptions.run, "audit_synthetic")
 
 
 def _description(making: Making) -> GameDescription:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.one_line import one_line
 from privacygauge.audits.released_table.report import report
 from privacygauge.audits.released_table.result import (
     ReleasedResult,
@@ -23,7 +24,8 @@ from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.report import direction
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Report
-from privacygauge.runs.execute import Progress
+from privacygauge.runs.options import keyword
+from privacygauge.synthetic.options import ColumnKinds, ReleasedDesign, ReportedColumns
 from privacygauge.synthetic.released.changes import possible_changes
 from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.hits import HALF_WIDTH
@@ -65,148 +67,148 @@ class ReleasedAudit(ReleasedResult):
         return plot_risks(self, ax)
 
 
-def audit_released(
-    real: object,
-    synthetic: object,
-    holdout: object | None = None,
-    *,
-    schema: Schema | None = None,
-    continuous: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    label: str | None = None,
-    secrets: Sequence[str] | None = None,
-    parts: Mapping[str, Sequence[str]] | None = None,
-    attempts: int | None = None,
-    half_width: float = HALF_WIDTH,
-    ids: ArrayLike | None = None,
-    unit: ArrayLike | None = None,
-    holdout_unit: ArrayLike | None = None,
-    show: Sequence[str] = (),
-    what_if: int = 0,
-    seed: int = 0,
-    level: float = 0.95,
-    command: str = "audit_released",
-    provenance: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-) -> ReleasedAudit:
-    """Measure how far a synthetic table gives away the records that it was made from.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReleasedOptions(ReleasedDesign, ReportedColumns, ColumnKinds):
+    """An audit of a synthetic table that was released."""
 
-    Neither the generator nor any table but the released one is needed. What an attack achieves
-    on the real records is compared with what it achieves on the holdout: people of the same
-    kind that the generator never saw.
-
-    Parameters
-    ----------
-    real, synthetic : Table, pandas or polars frame, str or Path
-        The training records of the generator, and its output. Files: CSV or Parquet.
-    holdout : Table, pandas or polars frame, str or Path, optional
-        Records drawn from the same source that the generator did not learn from. Without them no
-        leak can be told from what the table says about people in general.
-    schema : Schema, optional
-        Kinds of the columns; by default from the real table, as in `read_together`.
-    continuous, categorical, drop
-        As in `read_together`.
-    label : str, optional
-        The column to predict where the use of the table is measured; several in turn by default.
-    secrets : sequence of str, optional
-        Columns that an attacker wants to learn; all in turn by default, up to 20.
-    parts : mapping of str to sequence of str, optional
-        Columns that come from one source each, by its name, such as those of a table of people
-        and those of their visits. Each part is looked for alone too: a synthetic record may
-        hold what one source says of somebody, and make up the rest.
-    attempts : int, optional
-        Attempts of each attack behind the three risks, at least 1; by `half_width` if None.
-    half_width : float
-        Half of the width wanted for the interval of attack minus control, in (0, 0.5), at a
-        level that allows for all risks: 0.02 are two percentage points. How many attempts that
-        takes is computed for the widest interval, before any of them (`enough_attempts`).
-    ids : array_like, shape (n,), optional
-        Names of the real records in the report; their rows otherwise.
-    unit, holdout_unit : array_like, shapes (n,) and (m,), optional
-        The person behind each real record (equal ids by default), and behind each
-        holdout record: records of one are never taken for independent.
-    show : sequence of str
-        Columns to print next to the riskiest records; none otherwise.
-    what_if : int
-        Number of columns that the audit is repeated without, and with coarser values of, to show
-        what each change does to the leak and to the use of the table: those that tell people apart
-        best, by their entropy. Each takes up to two further audits.
-    seed, level, command, provenance
-        As in `audit_model`.
-    progress : callable, optional
-        Called with the steps that are done and all there are.
-
-    Returns
-    -------
-    ReleasedAudit
-
-    Raises
-    ------
-    InputError
-        One line: what is wrong, and the way out.
-
-    Notes
-    -----
-    The three risks are those of the Article 29 Working Party, opinion 05/2014, section 2.2.2.
-    Beyond the control: (attack - control) / (1 - control), see `evaluate.rates.excess`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> rng = np.random.default_rng(0)
-    >>> people = pd.DataFrame({"age": rng.integers(18, 90, 60), "pay": rng.gamma(2.0, size=60)})
-    >>> audit_released(people[:30], people[:30], people[30:], attempts=20)
-    <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
-    """
-    running = Session(command, seed, level, provenance)
-    checks.kind(schema, "schema", Schema, "a Schema, such as that of read_table(...)")
-    compared = (*(secrets or ()), *show, *(() if label is None else (label,)))
-    columns = (continuous, categorical, drop)
-    tables = tables_of(
-        real, synthetic, holdout=holdout, schema=schema, columns=columns, compared=compared
+    schema: Schema | None = keyword(
+        "Kinds of the columns; by default from the real table, as in `read_together`.", default=None
     )
-    # Columns that were left out by themselves are in no part.
-    parts = _parts_without(parts, tables.apart)
-    named = checked_names(tables, label, secrets=secrets, parts=parts, show=show, ids=ids)
-    asked = TableOptions(
-        secrets=secrets,
-        attempts=attempts,
-        half_width=half_width,
-        level=level,
-        n_parts=len(parts or {}),
+    secrets: Sequence[str] | None = keyword(
+        "Columns that an attacker wants to learn; all in turn by default, up to 20.", default=None
     )
-    asked.tried(tables)  # what is wrong is said before any work
-    tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    unknown = require_common(tables.real, tables.synthetic, len(np.unique(tables.units[0])))
-    checks.at_least(0, what_if=what_if)
-    changes = possible_changes(tables, what_if, kept=() if label is None else (label,))
-    turns = 1 + len(changes)
+    parts: Mapping[str, Sequence[str]] | None = keyword(
+        "Columns that come from one source each, by its name, such as those of a table of people "
+        "and those of their visits. Each part is looked for alone too: a synthetic record may hold "
+        "what one source says of somebody, and make up the rest.",
+        default=None,
+    )
+    half_width: float = keyword(
+        "Half of the width wanted for the interval of attack minus control, in (0, 0.5), at a "
+        "level that allows for all risks: 0.02 are two percentage points. How many attempts that "
+        "takes is computed for the widest interval, before any of them (`enough_attempts`).",
+        default=HALF_WIDTH,
+    )
 
-    def measure(changed: ReleasedTables, without: Sequence[str], turn: int) -> ReleasedAudit:
-        found = measure_release(
-            changed,
-            asked.leaving_out(without),
-            names=named,
-            label=label,
-            parts=_parts_without(parts, without),
-            seed=seed,
-            progress=None
-            if progress is None
-            else lambda done, n: progress(turn * n + done, turns * n),
+    def run(
+        self,
+        real: object,
+        synthetic: object,
+        holdout: object | None = None,
+        *,
+        ids: ArrayLike | None = None,
+        unit: ArrayLike | None = None,
+        holdout_unit: ArrayLike | None = None,
+        session: Session = Session("synthetic"),
+    ) -> ReleasedAudit:
+        """Measure how far a synthetic table gives away the records that it was made from.
+
+        Neither the generator nor any table but the released one is needed. What an attack achieves
+        on the real records is compared with what it achieves on the holdout: people of the same
+        kind that the generator never saw.
+
+        Parameters
+        ----------
+        real, synthetic : Table, pandas or polars frame, str or Path
+            The training records of the generator, and its output. Files: CSV or Parquet.
+        holdout : Table, pandas or polars frame, str or Path, optional
+            Records drawn from the same source that the generator did not learn from. Without them
+            no leak can be told from what the table says about people in general.
+        ids : array_like, shape (n,), optional
+            Names of the real records in the report; their rows otherwise.
+        unit, holdout_unit : array_like, shapes (n,) and (m,), optional
+            The person behind each real record (equal ids by default), and behind each
+            holdout record: records of one are never taken for independent.
+        session : Session, optional
+            Seed and level; its callback for progress is called with the steps that are done and
+            their total.
+
+        Returns
+        -------
+        ReleasedAudit
+
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+
+        Notes
+        -----
+        The three risks are those of the Article 29 Working Party, opinion 05/2014, section 2.2.2.
+        Beyond the control: (attack - control) / (1 - control), see `evaluate.rates.excess`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> people = pd.DataFrame({"age": rng.integers(18, 90, 60), "pay": rng.gamma(2.0, size=60)})
+        >>> audit_released(people[:30], people[:30], people[30:], attempts=20)
+        <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
+        """
+        checks.kind(self.schema, "schema", Schema, "a Schema, such as that of read_table(...)")
+        compared = (
+            *(self.secrets or ()),
+            *self.show,
+            *(() if self.label is None else (self.label,)),
         )
-        shown = [column for column in show if column not in without]
-        return _audit_of(found, running, warnings=(*of_units, *unknown), show=shown)
+        columns = (self.continuous, self.categorical, self.drop)
+        tables = tables_of(
+            real, synthetic, holdout=holdout, schema=self.schema, columns=columns, compared=compared
+        )
+        # Columns that were left out by themselves are in no part.
+        parts = _parts_without(self.parts, tables.apart)
+        named = checked_names(
+            tables, self.label, secrets=self.secrets, parts=parts, show=self.show, ids=ids
+        )
+        asked = TableOptions(
+            secrets=self.secrets,
+            attempts=self.attempts,
+            half_width=self.half_width,
+            level=session.level,
+            n_parts=len(parts or {}),
+        )
+        progress = session.progress
+        asked.tried(tables)  # what is wrong is said before any work
+        tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
+        unknown = require_common(tables.real, tables.synthetic, len(np.unique(tables.units[0])))
+        checks.at_least(0, what_if=self.what_if)
+        changes = possible_changes(
+            tables, self.what_if, kept=() if self.label is None else (self.label,)
+        )
+        turns = 1 + len(changes)
 
-    found = measure(tables, (), 0)
-    if not changes:
-        return found
-    tried = [
-        _compare_change(change.name, measure(change.tables, change.without, turn), found)
-        for turn, change in enumerate(changes, 1)
-    ]
-    return replace(found, changes=tuple(tried))
+        def measure(changed: ReleasedTables, without: Sequence[str], turn: int) -> ReleasedAudit:
+            found = measure_release(
+                changed,
+                asked.leaving_out(without),
+                names=named,
+                label=self.label,
+                parts=_parts_without(parts, without),
+                seed=session.seed,
+                progress=None
+                if progress is None
+                else lambda done, n: progress(turn * n + done, turns * n),
+            )
+            shown = [column for column in self.show if column not in without]
+            return _audit_of(found, session, warnings=(*of_units, *unknown), show=shown)
+
+        found = measure(tables, (), 0)
+        if not changes:
+            return found
+        tried = [
+            _compare_change(change.name, measure(change.tables, change.without, turn), found)
+            for turn, change in enumerate(changes, 1)
+        ]
+        return replace(found, changes=tuple(tried))
+
+
+audit_released = one_line(
+    ReleasedOptions,
+    ReleasedOptions.run,
+    "audit_released",
+    without=("run", "n_jobs", "invocation"),
+)
 
 
 def _parts_without(

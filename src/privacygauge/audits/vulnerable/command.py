@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import COLUMNS, HelpGroup, Role, TableRequest, amounts, asks, option
+from privacygauge.audits.asking import HelpGroup, Role, TableRequest, amounts, asks, option
 from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
+from privacygauge.synthetic.options import COLUMNS
 
 if TYPE_CHECKING:
     from privacygauge.audits.vulnerable.audit import VulnerableRecords

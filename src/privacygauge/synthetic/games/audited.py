@@ -33,6 +33,7 @@ from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.evaluate.evaluation import title
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.options import keyword
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.games.attribute import (
@@ -47,9 +48,10 @@ from privacygauge.synthetic.games.attribute import (
 from privacygauge.synthetic.games.games import Game, game_named, make_setting
 from privacygauge.synthetic.games.releases import Making, make_releases, open_releases, utility_of
 from privacygauge.synthetic.games.scores import GameScores, ScoredTarget, score_releases, scores_in
-from privacygauge.synthetic.games.setting import Setting, Sizes, enough_tests
+from privacygauge.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
 from privacygauge.synthetic.games.worlds import OnWorlds, split_attacks
 from privacygauge.synthetic.generators.generator import Generator
+from privacygauge.synthetic.options import GameDesign
 from privacygauge.synthetic.selection import (
     Selection,
     TargetsAsked,
@@ -246,35 +248,25 @@ MANY = 50
 """Number of targets above which the shared pool and cheaper attacks are the default."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GeneratorOptions:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratorOptions(GameDesign):
     """Options of a game; see `audit_synthetic`."""
 
-    targets: TargetsAsked
-    """Records to attack: a number, "all", rows, or groups of rows by name."""
-    select: str | Sequence[str]
-    """Rules that select targets, if `targets` is a number."""
-    game: str | None
-    """Name of the game; None to choose by the number of targets."""
-    knowledge: str | None
-    """The adversary's knowledge; None for the default of the game."""
-    attacks: Sequence[TableAttack | OnWorlds] | None
-    """Attacks to play; None to choose by the number of targets."""
-    shadows: int
-    """Number of the adversary's own tables."""
-    tests: int | None
-    """Number of tables that the adversary is asked about; None for as many as `half_width`
-    needs."""
-    half_width: float
-    """Half-width requested for the interval of an AUC near 1/2."""
-    size: int | None
-    """Training records of a generator; None to choose by the size of the table."""
-    made: int | None
-    """Records of a synthetic table; None for as many as it is trained on."""
-    attribute: str | None = None
-    """Column whose value is guessed; None to guess membership."""
-    values: Sequence[object] = ()
-    """Possible values of that column; see `possible_values`."""
+    targets: TargetsAsked = keyword(
+        "The records to attack: a number per selection, ``all`` records, rows, or named groups of "
+        "rows.",
+        default=10,
+    )
+    attacks: Sequence[TableAttack | OnWorlds] | None = keyword(
+        "Attacks; default: the full suite for up to 50 targets, a cheap one for more. `OnWorlds` "
+        "plays LiRA, RMIA or another attack on worlds with a record's signals in the tables.",
+        default=None,
+    )
+    half_width: float = keyword(
+        "Wanted half-width of the interval of an AUC near 1/2; of guesses about an attribute, half "
+        "of the way from guessing to certainty that their number would mostly show.",
+        default=HALF_WIDTH,
+    )
 
     def chosen_game(self, table: Table, *, few: bool) -> Game:
         """Return the game of these options on a table, with `few` or many targets."""
