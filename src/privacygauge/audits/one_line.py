@@ -27,6 +27,7 @@ _SETTINGS = {
     "invocation": "Settings from which the run can be started again, kept in its folder.",
     "n_jobs": "Number of processes; default: one, or the setting of ``joblib.parallel_config``.",
     "progress": "Called with the number of steps done and the total.",
+    "warnings": "Further warnings for the reader of the report.",
 }
 """Descriptions of the fields of a `Session` that a call can give."""
 

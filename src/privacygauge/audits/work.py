@@ -42,6 +42,8 @@ class Session:
     """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
     progress: Callable[[int, int], None] | None = None
     """Called with the number of steps done and the total."""
+    warnings: tuple[str, ...] = ()
+    """Further warnings for the reader of the report."""
 
     def __post_init__(self) -> None:
         checks.level(self.level)
@@ -63,12 +65,14 @@ class Session:
         skipped : iterable of Skipped
             Parts that were not done, with reasons.
         warnings : iterable of str
-            Warnings; one is added if the run's code could not be compared.
+            Warnings, which come after those of the session; one is added if the run's code could
+            not be compared.
         about : mapping of str to str, optional
             Lines that come before `provenance`.
         """
         known = {**versions(*packages), **(about or {}), **(self.provenance or {})}
-        told = (*warnings, *unchecked_code(self.run))
+        # Each once: an audit within an audit may have the same ones.
+        told = tuple(dict.fromkeys((*self.warnings, *warnings, *unchecked_code(self.run))))
         left_out = tuple(skipped)
         return Origin(
             command=self.command,

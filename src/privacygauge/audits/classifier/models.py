@@ -83,7 +83,6 @@ class PoolOptions(ReleaseOptions):
         features: Held | None = None,
         slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
         unit: ArrayLike | str | None = None,
-        warnings: Sequence[str] = (),
         session: Session = Session("classifier"),
     ) -> Audit:
         """Audit a classifier from its predictions and those of shadow models on the same records.
@@ -102,8 +101,6 @@ class PoolOptions(ReleaseOptions):
             The records themselves, for attacks that use them.
         slices, unit
             As in `audit_classifier`.
-        warnings : sequence of str
-            Warnings for the reader of the report.
         session : Session, optional
             Seed, level, run folder and workers.
 
@@ -138,7 +135,7 @@ class PoolOptions(ReleaseOptions):
                 evened = with_equal_counts(pool, target.member, rng)
                 if evened is not None:
                     pool = evened
-                    warnings = [*warnings, _EVENED]
+                    session = replace(session, warnings=(*session.warnings, _EVENED))
         known = None if features is None else numeric(features)
         game = PoolGame(target, pool, known)  # refuses a pool of other records
         others = (pool if isinstance(pool, Pool) else pool.first).of_few_models()
@@ -171,7 +168,7 @@ class PoolOptions(ReleaseOptions):
             # An audit without the pool sees less: what it finds counts, what it does not find says
             # nothing about attacks that compare models.
             if alone.report().verdict.grade not in (NONE, UNTOLD):
-                return _without_the_pool(alone, warnings)
+                return _without_the_pool(alone)
         suite = pool_attacks(logits=target.logits)
         if further is not None:
             dealt = further.onto(dealt)
@@ -188,7 +185,6 @@ class PoolOptions(ReleaseOptions):
             features=features,
             skipped=unplayed,
             warnings=[
-                *warnings,
                 *owned.warnings,
                 *unused,
                 *lone_records(pool),
@@ -323,17 +319,18 @@ class ModelOptions(ShadowOptions):
             made.pool,
             further=made.further,
             features=about.x,
-            warnings=[
-                *failed_shadows_warning(made.failed, self.n_shadows),
-                *unchecked_code(session.run),
-                *of_units,
-                *said_of_times(int(about.trainer.describe().get(AVERAGED, 1))),
-            ],
             session=Session(
                 session.command,
                 session.seed,
                 session.level,
                 {"model": about.trainer.name, **seen, **(session.provenance or {})},
+                warnings=(
+                    *session.warnings,
+                    *failed_shadows_warning(made.failed, self.n_shadows),
+                    *unchecked_code(session.run),
+                    *of_units,
+                    *said_of_times(int(about.trainer.describe().get(AVERAGED, 1))),
+                ),
             ),
         )
         return replace(audit, targets=made.several)
@@ -349,7 +346,7 @@ _EVENED = (
 )
 
 
-def _without_the_pool(alone: Audit, warnings: Sequence[str]) -> Audit:
+def _without_the_pool(alone: Audit) -> Audit:
     """Return the audit of the target's predictions, with the reason why the pool was left out."""
     reason = (
         f"the {HELD_BY} tells members and non-members apart, as where each record is in exactly "
@@ -363,7 +360,7 @@ def _without_the_pool(alone: Audit, warnings: Sequence[str]) -> Audit:
         origin=replace(
             origin,
             skipped=(left_out, *origin.skipped),
-            warnings=(*warnings, said, *origin.warnings),
+            warnings=(said, *origin.warnings),
         ),
     )
 

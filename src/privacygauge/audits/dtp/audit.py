@@ -128,7 +128,6 @@ class DtpOptions(DtpDesign):
         ids: ArrayLike | None = None,
         unit: ArrayLike | None = None,
         class_names: tuple[str, ...] | None = None,
-        warnings: tuple[str, ...] = (),
         session: Session = Session("dtp"),
     ) -> DtpAudit:
         """Measure the effect of each record of a training set on the classifier.
@@ -152,8 +151,6 @@ class DtpOptions(DtpDesign):
             any model; a person's result is that of the riskiest record.
         class_names : tuple of str, optional
             Names of the classes.
-        warnings : tuple of str
-            Warnings for the reader of the report.
         session : Session, optional
             Seed, level, run folder and workers.
 
@@ -200,7 +197,7 @@ class DtpOptions(DtpDesign):
         done = measurement(
             task, self, rows=rows, ids=ids, class_names=names or None, level=session.level
         )
-        told = (*units_note(features, labels, owner), *warnings, *done.warnings)
+        told = (*units_note(features, labels, owner), *done.warnings)
         origin = session.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
         return DtpAudit(**vars(done.found), origin=origin)
 
@@ -228,8 +225,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             ids=records.ids,
             unit=records.unit,
             class_names=records.names,
-            warnings=warnings,
-            session=replace(session, progress=progress),
+            session=replace(session, progress=progress, warnings=warnings),
         )
 
 

@@ -111,7 +111,6 @@ class LanguageOptions(JudgingOptions):
         self,
         scores: TextScoresLike,
         *,
-        warnings: Sequence[str] = (),
         session: Session = Session("language"),
     ) -> LanguageAudit:
         """Measure how far the energies of texts give away a language model's training data.
@@ -120,8 +119,6 @@ class LanguageOptions(JudgingOptions):
         ----------
         scores : TextScores, path, mapping of arrays, or data frame
             Energies beside what is known of each sample; see `load_text_scores` for the columns.
-        warnings : sequence of str
-            Warnings for the reader of the report.
         session : Session, optional
             Seed, and level in (0, 1); the intervals of the controls hold together at this level.
 
@@ -164,9 +161,7 @@ class LanguageOptions(JudgingOptions):
         given = as_text_scores(scores)
         coins = self.coins
         dealt = read_coins(coins) if isinstance(coins, str | Path) else coins
-        return audit_of(
-            given, asked, show=self.show, coins=dealt, warnings=warnings, running=session
-        )
+        return audit_of(given, asked, show=self.show, coins=dealt, running=session)
 
 
 audit_language = one_line(LanguageOptions, LanguageOptions.run, "audit_language", without=KEEPING)
@@ -177,7 +172,6 @@ def audit_of(
     asked: ThresholdOptions,
     show: Sequence[str],
     coins: Coins | None,
-    warnings: Sequence[str],
     running: Session,
     about: Mapping[str, str] | None = None,
 ) -> LanguageAudit:
@@ -188,7 +182,7 @@ def audit_of(
         drawn = seeds.stream(asked.seed, "language", "equal lengths")
         scores, apart = comparable(with_dealt_units(scores), drawn)
     found, skipped = audit_energies(scores, asked, show=show, coins=coins, apart=apart)
-    told = (*warnings, *_warnings(scores, found, asked.level))
+    told = tuple(_warnings(scores, found, asked.level))
     origin = running.origin(skipped=skipped, warnings=told, about=about)
     game = _description(scores, found.samples, coins is not None)
     return LanguageAudit(**vars(found), origin=origin, game=game)
@@ -319,7 +313,6 @@ class MaskedOptions(ReadingOptions):
         nonmembers: TextRecordsLike,
         population: TextRecordsLike | None = None,
         *,
-        warnings: Sequence[str] = (),
         before: Asking | None = None,
         session: Session = Session("language"),
     ) -> LanguageAudit:
@@ -334,8 +327,6 @@ class MaskedOptions(ReadingOptions):
         members, nonmembers, population : path, sequence of str, mapping of lists, or data frame
             Texts that the target was trained on; texts like them that it was not trained on;
             further ones of that kind, which thresholds are taken from. See `load_texts` for files.
-        warnings : sequence of str
-            Warnings for the reader of the report.
         before : callable, optional
             Called with the models when all that was given is checked, before they are asked.
         session : Session, optional
@@ -362,7 +353,6 @@ class MaskedOptions(ReadingOptions):
             (target, reference),
             (members, nonmembers, population),
             plan=self.plan or MaskPlan(seed=session.seed),
-            warnings=warnings,
             before=before,
             session=session,
         )
@@ -389,7 +379,6 @@ class CausalOptions(ReadingOptions):
         nonmembers: TextRecordsLike,
         population: TextRecordsLike | None = None,
         *,
-        warnings: Sequence[str] = (),
         before: Asking | None = None,
         session: Session = Session("language"),
     ) -> LanguageAudit:
@@ -421,7 +410,6 @@ class CausalOptions(ReadingOptions):
             (members, nonmembers, population),
             plan=MaskPlan(seed=session.seed),
             recall=self.recall,
-            warnings=warnings,
             before=before,
             session=session,
         )
@@ -437,7 +425,6 @@ def _audit_model(
     *,
     plan: MaskPlan,
     recall: int | None = None,
-    warnings: Sequence[str],
     before: Asking | None,
     session: Session,
 ) -> LanguageAudit:
@@ -477,7 +464,6 @@ def _audit_model(
         asked,
         show=options.show,
         coins=dealt,
-        warnings=warnings,
         running=session,
         about=told,
     )

@@ -31,6 +31,7 @@ from privacygauge.evaluate.worst_case import is_resolved
 from privacygauge.report import direction
 from privacygauge.report.numbers import rate
 from privacygauge.report.values import Report
+from privacygauge.runs.options import keyword
 
 
 class WorstCaseComparison(WorstCaseResult):
@@ -55,53 +56,6 @@ _MANY = 0.1
 """Largest share of canaries among all records that does not spoil the models."""
 
 
-def compare_trainings(
-    model: object,
-    x: ArrayLike,
-    y: ArrayLike,
-    defences: Sequence[TrainingDefence | Trainer | str],
-    design: WorstCaseDesign,
-    running: Session,
-    *,
-    label: WrongLabel | None = None,
-    unit: ArrayLike | None = None,
-    delta: float | None = None,
-    before: Before | None = None,
-) -> WorstCaseComparison:
-    """Run the comparison of `WorstCaseOptions.compare`."""
-    checks.kind(label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
-    features, labels = require_records(x, y)
-    trainer = as_trainer(model)
-    owner = owners(unit, None, len(labels))
-    # DP-SGD that names no delta gets one over the number of records.
-    asked_for = defences_of(defences, 1 / max(len(labels), 2) if delta is None else delta)
-    found, failed = trained_and_judged(
-        trainer,
-        features,
-        y=labels,
-        defences=asked_for,
-        design=design,
-        asked=group_options(design, len(asked_for), running.seed, running.level),
-        owner=owner,
-        execution=Execution(
-            run=running.run,
-            invocation=running.invocation,
-            n_jobs=running.n_jobs,
-            progress=running.progress,
-        ),
-        wrong=UniformLabel() if label is None else label,
-        before=before,
-    )
-    of_units = twice(features, labels) if owner is None else ()
-    origin = running.origin(
-        "torch" if trainer.logits else None,
-        skipped=(*failed, *found.none.found.skipped),
-        warnings=(*of_units, *_warnings(found)),
-        about={"model": trainer.name, "wrong label": found.none.found.label},
-    )
-    return WorstCaseComparison(**vars(found), origin=origin)
-
-
 @dataclass(frozen=True, kw_only=True)
 class WorstCaseOptions(WorstCaseDesign):
     """Attacks on mislabelled canaries and on ordinary records, for one or several trainings.
@@ -110,13 +64,20 @@ class WorstCaseOptions(WorstCaseDesign):
     compared.
     """
 
+    label: WrongLabel | None = keyword(
+        "Rule of the wrong label: `UniformLabel` (default) or `LeastLikelyLabel`.", default=None
+    )
+    delta: float | None = keyword(
+        "Delta of defences that need one and name none; default: one over the number of records.",
+        default=None,
+    )
+
     def run(
         self,
         model: object,
         x: ArrayLike,
         y: ArrayLike,
         *,
-        label: WrongLabel | None = None,
         unit: ArrayLike | None = None,
         session: Session = Session("worst-case"),
     ) -> WorstCaseAudit:
@@ -133,8 +94,6 @@ class WorstCaseOptions(WorstCaseDesign):
         x : array_like, shape (n, d)
         y : array_like of int, shape (n,)
             True classes in 0..k-1, k at least 2.
-        label : WrongLabel, optional
-            Rule of the wrong label: `UniformLabel` (default) or `LeastLikelyLabel`.
         unit : array_like, shape (n,), optional
             The person behind each record: one coin decides for all records of a person, and
             intervals count people.
@@ -158,9 +117,7 @@ class WorstCaseOptions(WorstCaseDesign):
         intervals allow for targets that recur (`tprs_of_repeated`), but not for another sample of
         the table.
         """
-        found = compare_trainings(
-            model, x, y, (), design=self, running=session, label=label, unit=unit
-        )
+        found = self.compare(model, x, y, unit=unit, session=session)
         # The training may well be one with a defence: its name says which.
         training = replace(found.none, title=found.none.found.model)
         return WorstCaseAudit(**{**vars(found), "trainings": (training,)})
@@ -172,9 +129,7 @@ class WorstCaseOptions(WorstCaseDesign):
         y: ArrayLike,
         defences: Sequence[TrainingDefence | Trainer | str] = (),
         *,
-        label: WrongLabel | None = None,
         unit: ArrayLike | None = None,
-        delta: float | None = None,
         before: Before | None = None,
         session: Session = Session("worst-case"),
     ) -> WorstCaseComparison:
@@ -196,13 +151,9 @@ class WorstCaseOptions(WorstCaseDesign):
             ``Private(8.0)``, ``"dp-sgd:8"``, or a trainer of your own; none at all is allowed. With
             adversarial regularisation a fifth of each model's records is held back as its
             reference; they count as members, since their owners gave them.
-        label : WrongLabel, optional
-            Rule of the wrong label: `UniformLabel` (default) or `LeastLikelyLabel`.
         unit : array_like, shape (n,), optional
             The person behind each record: one coin decides for all records of a person, and
             intervals count people.
-        delta : float, optional
-            Delta of defences that need one and name none; default: one over the number of records.
         before : callable, optional
             Called with the trainings and their cohort before the first model is trained.
         session : Session, optional
@@ -224,18 +175,39 @@ class WorstCaseOptions(WorstCaseDesign):
         misleading", sections 3 and 4. The intervals allow for targets that recur in many models,
         but not for another sample of the table.
         """
-        return compare_trainings(
-            model,
-            x,
-            y,
-            defences,
+        checks.kind(self.label, "label", "wrong", "a rule of wrong labels, such as UniformLabel()")
+        features, labels = require_records(x, y)
+        trainer = as_trainer(model)
+        owner = owners(unit, None, len(labels))
+        # DP-SGD that names no delta gets one over the number of records.
+        asked_for = defences_of(
+            defences, 1 / max(len(labels), 2) if self.delta is None else self.delta
+        )
+        found, failed = trained_and_judged(
+            trainer,
+            features,
+            y=labels,
+            defences=asked_for,
             design=self,
-            running=session,
-            label=label,
-            unit=unit,
-            delta=delta,
+            asked=group_options(self, len(asked_for), session.seed, session.level),
+            owner=owner,
+            execution=Execution(
+                run=session.run,
+                invocation=session.invocation,
+                n_jobs=session.n_jobs,
+                progress=session.progress,
+            ),
+            wrong=UniformLabel() if self.label is None else self.label,
             before=before,
         )
+        of_units = twice(features, labels) if owner is None else ()
+        origin = session.origin(
+            "torch" if trainer.logits else None,
+            skipped=(*failed, *found.none.found.skipped),
+            warnings=(*of_units, *_warnings(found)),
+            about={"model": trainer.name, "wrong label": found.none.found.label},
+        )
+        return WorstCaseComparison(**vars(found), origin=origin)
 
 
 audit_worst_case = one_line(WorstCaseOptions, WorstCaseOptions.run, "audit_worst_case")

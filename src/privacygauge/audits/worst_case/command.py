@@ -79,7 +79,7 @@ class WorstCaseRequest(WorstCaseDesign, DefendedTraining):
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Run the requested comparison, training the models that the run does not hold yet."""
-    from privacygauge.audits.worst_case.audit import compare_trainings
+    from privacygauge.audits.worst_case.audit import WorstCaseOptions
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
 
     # Before any of the user's code is imported: the run may have been made with other code.
@@ -88,17 +88,17 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     unlikely = asked.wrong_label != "uniform"
     wrong = LeastLikelyLabel(given.trainer) if unlikely else UniformLabel()
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
-        return compare_trainings(
+        options = WorstCaseOptions(
+            **vars(asked.part(WorstCaseDesign)), label=wrong, delta=asked.delta
+        )
+        return options.compare(
             on_numbers(given.trainer),
             given.x,
-            y=given.records.y,
-            defences=asked.defences,
-            design=asked.part(WorstCaseDesign),
-            running=replace(on_records(running, given.records), progress=progress),
-            label=wrong,
+            given.records.y,
+            asked.defences,
             unit=given.records.unit,
-            delta=asked.delta,
             before=cost_teller(work),
+            session=replace(on_records(running, given.records), progress=progress),
         )
 
 
