@@ -388,7 +388,7 @@ class CausalOptions(ReadingOptions):
         ----------
         target, reference : path, CausalModel or EndpointModel
             Folders of this machine, models from `load_causal`, or both behind servers.
-        members, nonmembers, population, warnings, before
+        members, nonmembers, population, before
             As in `audit_masked`. The energy is minus the log-likelihood.
         session : Session, optional
             As in `audit_masked`.
