@@ -285,12 +285,12 @@ def _game(played: Membership) -> GameDescription:
         question="Was this record among those that the synthetic table was made from?",
         adversary=(
             f"Sees the synthetic table and the record, and has {played.n_reference:,} other "
-            "records of the same source (a third of the holdout); knows nothing of the generator and "
-            "makes no tables of its own"
+            "records of the same source (a third of the holdout); knows nothing of the generator "
+            "and makes no tables of its own"
         ),
         secret=(
-            "came with the data: members are the real records, non-members those of the holdout; no "
-            "coins were drawn, so they may also differ in other ways than membership "
+            "came with the data: members are the real records, non-members those of the holdout; "
+            "no coins were drawn, so they may also differ in other ways than membership "
             "(the attack without the synthetic table looks for that)"
         ),
         thresholds="on the other half of the judged records, both ways (cross-fitting)",

@@ -1,8 +1,8 @@
 """Membership signals of records, without shadow tables.
 
-Members are all real records, and non-members all of the holdout, a third at a time. Another third of
-the holdout is the reference: a sample of the population. It never overlaps with the records that it
-judges, since a reference fitted on them makes every one of them look like a non-member.
+Members are all real records, and non-members all of the holdout, a third at a time. Another third
+of the holdout is the reference: a sample of the population. It never overlaps with the records that
+it judges, since a reference fitted on them makes every one of them look like a non-member.
 """
 
 from __future__ import annotations
@@ -170,9 +170,7 @@ class ValueRatio:
         return np.asarray((shares[0] - shares[1])[asked_codes])
 
 
-def blind(
-    released: ReleasedTables, rng: np.random.Generator, unit: Ints | None = None
-) -> Signals:
+def blind(released: ReleasedTables, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
     """Return the signals of a forest that never sees the synthetic table.
 
     It is trained to distinguish real records from holdout records, and scores records that it was
@@ -227,7 +225,9 @@ def membership_signals(
     if released.holdout is None:
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
     folds = judged_folds(released, rng)
-    return tuple(joined([attack.signals(seen) for seen in folds]) for attack in _attacks_on(released))
+    return tuple(
+        joined([attack.signals(seen) for seen in folds]) for attack in _attacks_on(released)
+    )
 
 
 def _attacks_on(
