@@ -46,7 +46,7 @@ from privacygauge.synthetic.released.tables import (
     fill_missing,
     stack_tables,
 )
-from privacygauge.synthetic.table import require_at_least
+from privacygauge.synthetic.table import Table, require_at_least
 
 MOST_CATEGORIES = 200
 """Most categories per column for the density ratio; rarer ones are merged into one."""
@@ -120,18 +120,32 @@ class DensityRatio:
     def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal for each judged record; 0 where both densities are equal."""
         # Bins of both tables together: bins of one alone would be finer where that table is dense.
-        bins = QuantileBins.of(
-            stack_tables(seen.synthetic, seen.reference), self.n_bins, MOST_CATEGORIES
-        )
-        made, usual, asked = map(bins.codes, (seen.synthetic, seen.reference, seen.records()))
+        return self._signals((seen,), stack_tables(seen.synthetic, seen.reference))[0]
+
+    def of_folds(self, folds: Sequence[JudgedRecords]) -> tuple[Signals, ...]:
+        """Return the signals on folds of one release: bins and tree are the same for all of them.
+
+        Real and holdout records count alike in the bins, which so tell nothing of the sides.
+        """
+        records = (fold.records() for fold in folds)
+        return self._signals(folds, stack_tables(folds[0].synthetic, *records))
+
+    def _signals(self, folds: Sequence[JudgedRecords], binned: Table) -> tuple[Signals, ...]:
+        bins = QuantileBins.of(binned, self.n_bins, MOST_CATEGORIES)
+        made = bins.codes(folds[0].synthetic)
         # The tree of largest weight is the same from whichever attribute it is grown.
         anywhere = np.random.default_rng(0)
         nodes = learn_structure(made, bins.sizes, degree=1, choose=most_informative, rng=anywhere)
-        found = log_densities(asked, made, nodes=nodes, sizes=bins.sizes, weight=self.weight)
-        found = found - log_densities(
-            asked, usual, nodes=nodes, sizes=bins.sizes, weight=self.weight
-        )
-        return seen.signals(self.name, f"pairs, {self.n_bins} bins", found)
+
+        def densities(asked: Ints, known: Ints) -> Floats:
+            return log_densities(asked, known, nodes=nodes, sizes=bins.sizes, weight=self.weight)
+
+        found = []
+        for seen in folds:
+            usual, asked = map(bins.codes, (seen.reference, seen.records()))
+            ratio = densities(asked, made) - densities(asked, usual)
+            found.append(seen.signals(self.name, f"pairs, {self.n_bins} bins", ratio))
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -226,7 +240,12 @@ def membership_signals(
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
     folds = judged_folds(released, rng)
     return tuple(
-        joined([attack.signals(seen) for seen in folds]) for attack in _attacks_on(released)
+        joined(
+            attack.of_folds(folds)
+            if isinstance(attack, DensityRatio)
+            else [attack.signals(seen) for seen in folds]
+        )
+        for attack in _attacks_on(released)
     )
 
 
