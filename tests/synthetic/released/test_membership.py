@@ -16,7 +16,12 @@ from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.generators.network import learn_structure, most_informative
-from privacygauge.synthetic.released.judged import JudgedRecords, Signals, joined, judged_folds
+from privacygauge.synthetic.released.judged import (
+    JudgedRecords,
+    Signals,
+    judged_folds,
+    signals_by_row,
+)
 from privacygauge.synthetic.released.membership import (
     ClosestDistance,
     DensityRatio,
@@ -113,7 +118,7 @@ def test_nothing_is_found_in_a_table_of_others(generator):
         rng = np.random.default_rng(seed)
         folds = judged_folds(released(rng, 120, generator, of="others"), rng)
         for attack in ATTACKS:
-            found[attack].append(auc(joined([attack.signals(seen) for seen in folds])))
+            found[attack].append(auc(signals_by_row([attack.signals(seen) for seen in folds])))
     error = np.sqrt(241 / (12 * 120 * 120))
     for values in found.values():
         assert abs(np.mean(values) - 0.5) < 5 * error / np.sqrt(games)

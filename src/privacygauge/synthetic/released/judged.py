@@ -70,7 +70,14 @@ class JudgedRecords:
         """Split signals (n + m,) into those of members and non-members."""
         n = len(self.real)
         members = np.arange(n) if self.member_rows is None else self.member_rows
-        return Signals(name, variant, found[:n], found[n:], members, self.nonmember_rows)
+        return Signals(
+            name,
+            variant,
+            members=found[:n],
+            nonmembers=found[n:],
+            member_rows=members,
+            nonmember_rows=self.nonmember_rows,
+        )
 
     def records(self) -> Table:
         """Return all judged records: members, then non-members."""
@@ -130,7 +137,7 @@ def _dealt(unit: Ints, rng: np.random.Generator) -> Ints:
     return np.asarray(rng.permutation(np.arange(n) % FOLDS)[person])
 
 
-def joined(found: Sequence[Signals]) -> Signals:
+def signals_by_row(found: Sequence[Signals]) -> Signals:
     """Return the signals of an attack on all folds, by row."""
     rows = [np.concatenate([one.member_rows for one in found])]
     rows.append(np.concatenate([one.nonmember_rows for one in found]))

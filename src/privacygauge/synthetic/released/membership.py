@@ -35,9 +35,9 @@ from privacygauge.synthetic.released.judged import (
     JudgedRecords,
     Signals,
     cross_fitted,
-    joined,
     judged_folds,
     played_alone,
+    signals_by_row,
 )
 from privacygauge.synthetic.released.neighbours import nearest_points, usual_distance
 from privacygauge.synthetic.released.tables import (
@@ -214,8 +214,14 @@ def blind(released: ReleasedTables, rng: np.random.Generator, unit: Ints | None 
         forest.fit(values[taught], secret[taught])
         found[~taught] = forest.predict_proba(values[~taught])[:, 1]
     n = len(released.real)
-    rows = (np.arange(n), np.arange(len(released.holdout)))
-    return Signals("blind", "forest without the synthetic table", found[:n], found[n:], *rows)
+    return Signals(
+        "blind",
+        "forest without the synthetic table",
+        members=found[:n],
+        nonmembers=found[n:],
+        member_rows=np.arange(n),
+        nonmember_rows=np.arange(len(released.holdout)),
+    )
 
 
 def membership_signals(
@@ -240,7 +246,7 @@ def membership_signals(
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
     folds = judged_folds(released, rng)
     return tuple(
-        joined(
+        signals_by_row(
             attack.of_folds(folds)
             if isinstance(attack, DensityRatio)
             else [attack.signals(seen) for seen in folds]
@@ -265,7 +271,7 @@ def _placebo_scores(released: ReleasedTables, seed: int, attack_title: str) -> F
     attack = next(named)
     folds = judged_folds(released, seeds.stream(seed, "judged"))
     changed = (replace(one, synthetic=one.reference, reference=one.synthetic) for one in folds)
-    found = joined([attack.signals(one) for one in changed])
+    found = signals_by_row([attack.signals(one) for one in changed])
     return np.concatenate([found.members, found.nonmembers])
 
 

@@ -144,8 +144,13 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         compared = drawn(few / len(MOVES))
         moved[compared] = moved_in_common(both[compared], made, series)
     units = released.people(rows)
-    of_people = rows_in_common(both, made, np.concatenate(units))
-    return InCommon(units, rarest_in_common(both, made), near, moved, of_people)
+    return InCommon(
+        units,
+        equal=rarest_in_common(both, made),
+        near=near,
+        moved=moved,
+        of_people=rows_in_common(both, made, np.concatenate(units)),
+    )
 
 
 def rows_in_common(records: Table, made: Table, unit: Ints) -> Floats | None:
