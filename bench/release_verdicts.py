@@ -1,10 +1,11 @@
 """Releases whose truth is known, as PrivacyGauge, Anonymeter and SDMetrics see them.
 
-    python bench/release_verdicts.py FOLDER --games 5
+    python bench/release_verdicts.py FOLDER --games 10 --peers 2
 
 Adult, 1,000 records a side; the peers are those of `python bench/peers/make.py
-anonymeter sdmetrics`, each called as its guide shows. FOLDER keeps the tables and a JSON line for
-each release; what is there is not played again. The table at the end is that of the documentation.
+anonymeter sdmetrics`, each called as its guide shows, on the first games of each release. FOLDER
+keeps the tables and a JSON line for each game; what is there is not played again. The table at the
+end is that of the documentation.
 """
 
 from __future__ import annotations
@@ -115,21 +116,29 @@ def asked(side: Side) -> dict[str, Any]:
         return process.turn("once")["value"]
 
 
-def played(folder: Path, cell: str, game: int) -> dict[str, Any]:
-    """Return what each says about a release."""
-    files = released(folder, cell, game)
-    frames = {name: pd.read_csv(file) for name, file in files.items()}
+def ours(folder: Path, cell: str, game: int) -> dict[str, Any]:
+    """Return what PrivacyGauge says about a release."""
+    frames = {name: pd.read_csv(file) for name, file in released(folder, cell, game).items()}
     said = pg.audit_released(**frames, categorical=["income"], label="income")
-    given = {**files, "attempts": ATTEMPTS, "secrets": SECRETS}
-    theirs = asked(Side("anonymeter", "peers/anonymeter.py", "published", given, "anonymeter"))
-    given = {**files, "secret": "income"}
-    scores = asked(Side("sdmetrics", "peers/sdmetrics.py", "scores", given, "sdmetrics"))
     return {
         "cell": cell,
         "game": game,
         "ours": said.report().verdict.grade.word,
         "headline": said.summary().splitlines()[0],
-        "anonymeter": {name: one["risk"] for name, one in theirs.items() if name != "version"},
+    }
+
+
+def theirs(folder: Path, cell: str, game: int) -> dict[str, Any]:
+    """Return what the peers say about a release."""
+    files = released(folder, cell, game)
+    given = {**files, "attempts": ATTEMPTS, "secrets": SECRETS}
+    risks = asked(Side("anonymeter", "peers/anonymeter.py", "published", given, "anonymeter"))
+    given = {**files, "secret": "income"}
+    scores = asked(Side("sdmetrics", "peers/sdmetrics.py", "scores", given, "sdmetrics"))
+    return {
+        "cell": cell,
+        "game": game,
+        "anonymeter": {name: one["risk"] for name, one in risks.items() if name != "version"},
         "sdmetrics": {name: one for name, one in scores.items() if name != "version"},
     }
 
@@ -139,11 +148,12 @@ def table(lines: list[dict[str, Any]]) -> str:
     metrics = ("NewRowSynthesis", "DCRBaselineProtection", "DCROverfittingProtection")
     rows = []
     for cell in CELLS:
-        of = [line for line in lines if line["cell"] == cell]
-        if not of:
-            continue
-        words = [line["ours"] for line in of]
+        words = [line["ours"] for line in lines if line["cell"] == cell and "ours" in line]
         grades = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
+        of = [line for line in lines if line["cell"] == cell and "anonymeter" in line]
+        if not of:
+            rows.append(f"| {cell} | {grades} | | | | | |")
+            continue
         above = sum(any(low > 0 for _, low, _ in one["anonymeter"].values()) for one in of)
         most = np.mean([max(low for _, low, _ in one["anonymeter"].values()) for one in of])
         means = " | ".join(
@@ -158,21 +168,23 @@ def main() -> None:
     """Play all releases, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--games", type=int, default=5)
+    parser.add_argument("--games", type=int, default=10, help="of PrivacyGauge, for each release")
+    parser.add_argument("--peers", type=int, default=2, help="games of these that the peers play")
     options = parser.parse_args()
     one_core()
     options.folder.mkdir(parents=True, exist_ok=True)
     log = options.folder / "releases.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    known = {(line["cell"], line["game"]) for line in lines}
+    known = {(line["cell"], line["game"], "ours" in line) for line in lines}
     for game in range(options.games):
         for cell in CELLS:
-            if (cell, game) in known:
-                continue
-            lines.append(played(options.folder / "tables", cell, game))
-            with log.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
-            print(cell, game, lines[-1]["headline"], flush=True)
+            for play in (ours, theirs)[: 1 + (game < options.peers)]:
+                if (cell, game, play is ours) in known:
+                    continue
+                lines.append(play(options.folder / "tables", cell, game))
+                with log.open("a") as file:
+                    file.write(json.dumps(lines[-1]) + "\n")
+                print(cell, game, lines[-1].get("headline", "peers"), flush=True)
     print(table(lines))
 
 

@@ -410,6 +410,9 @@ def test_the_plot_of_the_risks_has_its_numbers(found, alone):
     drawn = [np.asarray(c.lines[0].get_xdata()) for c in ax.containers]
     for name, values in zip(("attack", "control", "baseline"), drawn, strict=True):
         np.testing.assert_allclose(values, 100 * frame[name].to_numpy(float), rtol=1e-12)
+    labels = [" ".join(label.get_text().split()) for label in ax.get_yticklabels()]
+    assert labels == [risk_name(risk) for risk in found.risks]
+    assert max(map(len, labels)) > 34
     assert len(alone.plot_risks().containers) == 2
     own = Figure().subplots()
     assert sections.plot_risks(found, own) is own

@@ -34,6 +34,8 @@ IN_ORDER = ("ordered", "faint")
 PLANTED = (*GENERATORS, *COPIES, *IN_ORDER)
 FILTERED = "filtered"
 """Rows of other people without the half that equals a real one or is nearest to one."""
+MOVED = "moved"
+"""Whole histories of people, the dates of each moved by as many days."""
 INDEPENDENT = ("post", "day", "cost")
 
 _WORDS = """
@@ -46,17 +48,23 @@ fell at home dizzy after standing
 """.split()  # noqa: SIM905
 
 
-def _f(name: str, values: str, about: str, chance: float = 0.1) -> Factor:
-    """Return a factor whose first value is the plain one."""
-    each = tuple(values.split())
-    return Factor(name, each, each[0], chance, about=about)
+def _f(name: str, values: str, about: str, chance: float = 0.1, *, by_name: str = "") -> Factor:
+    """Return a factor whose first value is the plain one.
+
+    Values of `by_name` are played and not drawn, so that the worlds of a seed stay as they are.
+    """
+    drawn = tuple(values.split())
+    named = tuple(by_name.split())
+    weights = (*(1.0 for _ in drawn[1:]), *(0.0 for _ in named))
+    return Factor(name, (*drawn, *named), drawn[0], chance, weights=weights, about=about)
 
 
 FACTORS = (
-    _f("n", "300 5 12 40 120 600 1200", "rows of the real table", 0.5),
+    _f("n", "300 5 12 40 120 600 1200", "rows of the real table", 0.5,
+       by_name="500 1000 2000 5000"),
     _f("n-release", "1 0.02 0.1 0.3 3", "rows of the release per real row", 0.25),
     _f("n-holdout", "1 none 10-rows 20-rows 0.3 2", "rows of the holdout per real row", 0.35),
-    _f("codes", "30 2 300 2000", "levels of the diagnosis", 0.4),
+    _f("codes", "30 2 300 2000", "levels of the diagnosis", 0.4, by_name="50"),
     _f("code-tail", "even steep", "whether few codes are frequent and many rare", 0.3),
     _f("post", "100 10 1000", "levels of the postcode", 0.2),
     _f("days", "1000 30 100", "days over which admissions are spread", 0.15),
@@ -82,16 +90,10 @@ FACTORS = (
     _f("wide", "no ten thirty", "irrelevant further columns", 0.1),
     _f("panel", "no five-hundred", "as many irrelevant columns: a survey", 0.02),
     _f("country", "no NA", "a column with a category that is called NA", 0.1),
-    # FILTERED is played by its name and not drawn: that would change all worlds of a seed.
-    Factor(
-        "release",
-        ("null", *PLANTED, FILTERED),
-        "null",
-        0.7,
-        weights=(*(1.0 for _ in PLANTED), 0.0),
-        about="what was released",
-    ),
-    _f("share", "0.1 one 0.005 0.02 0.3 1", "share of the release that was planted", 0.6),
+    _f("release", " ".join(("null", *PLANTED)), "what was released", 0.7,
+       by_name=f"{FILTERED} {MOVED}"),
+    _f("share", "0.1 one 0.005 0.02 0.3 1", "share of the release that was planted", 0.6,
+       by_name="0.01"),
     _f("background", "others independent", "the other rows of the release", 0.2),
     _f("made-order", "shuffled as-real sorted", "order of the released rows", 0.2),
     _f("made-decimals", "same fewer", "decimals of the released numbers", 0.1),
@@ -147,8 +149,9 @@ class Tables(Grammar):
             or (has["mishap"] in _OF_HOLDOUT and has["n-holdout"] == "none")
             or (has["related"] == "yes" and (has["visits"] != "1" or has["id"] == "none"))
             or (has["made-bool"] != "same" and has["class"] == "none")
-            or (has["share"] != "0.1" and has["release"] not in COPIES)
-            or (has["release"] in ("shifted",) and has["day-form"] == "none")
+            or (has["share"] != "0.1" and has["release"] not in (*COPIES, MOVED))
+            or (has["release"] in ("shifted", MOVED) and has["day-form"] == "none")
+            or (has["release"] == MOVED and has["visits"] == "1")
             or (has["release"] in ("notes", "framed") and has["notes"] not in ("short", "long"))
             or (has["release"] == "names" and (has["id"], has["id-said"]) != ("hash", "no"))
             or (has["release"] == "names" and has["related"] == "yes")
@@ -487,6 +490,16 @@ def _release(
         away = _nearest(others, source, source)
         kept = others[away > np.median(away)]
         return kept.iloc[: _sizes(has)[1]].reset_index(drop=True)
+    if kind == MOVED:
+        n_rows = max(1, round(float(has["share"]) * len(others)))
+        people = rng.permutation(source["person"].unique())
+        days = dict(zip(people, rng.integers(-200, 201, len(people)), strict=True))
+        of_people = source.set_index("person").loc[people].reset_index().iloc[:n_rows]
+        copies = of_people.assign(
+            day=of_people["day"] + pd.to_timedelta(of_people["person"].map(days), "D"),
+            person=[f"m{name}" for name in of_people["person"]],
+        )
+        return pd.concat([copies[list(others)], others.iloc[n_rows:]], ignore_index=True)
     if kind in IN_ORDER:
         drawn = others.iloc[: len(source)].reset_index(drop=True)
         kept = source.iloc[: len(drawn)].reset_index(drop=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.report.numbers import plain
@@ -89,10 +90,14 @@ def legend_above(ax: Axes, n: int, height: float) -> None:
         figure.set_size_inches(4.4, height + 0.17 * -(-n // columns))
 
 
-def plot_label(title: str) -> str:
-    """Return a user-supplied name for a plot: one line, shortened, with no markup for formulas."""
+def plot_label(title: str, *, lines: int = 1) -> str:
+    """Return a user-supplied name for a plot: shortened to lines, with no markup for formulas."""
     text = plain(title)
-    return (text if len(text) <= 34 else text[:33] + "\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")
+    if lines == 1:
+        told = text if len(text) <= 34 else text[:33] + "\N{HORIZONTAL ELLIPSIS}"
+    else:
+        told = "\n".join(wrap(text, 34, max_lines=lines, placeholder="\N{HORIZONTAL ELLIPSIS}"))
+    return told.replace("$", r"\$")
 
 
 def inline_plot(plot: Plot) -> Markup:

@@ -300,3 +300,10 @@ def test_dates_reach_a_generator_as_dates():
     assert found.clipped == np.count_nonzero(table.values[:, 0] + 400 > high)
     with pytest.raises(InputError, match="'when' must hold finite numbers, got 'soon'"):
         Call(lambda f, n: f.assign(when="soon"), "mine").generate(table, 21, rng)
+
+
+def test_a_program_that_expects_names_of_files_is_told_how_the_tables_travel():
+    program = [sys.executable, "-c", "import sys; open(sys.argv[1])", "{input}", "{n}"]
+    message = r"'\{input\}' is not filled in, only \{n\} and \{seed\} are; the table comes on"
+    with pytest.raises(InputError, match=message):
+        made(Command(program))

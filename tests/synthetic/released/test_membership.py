@@ -1,11 +1,12 @@
 """Membership signals that need no shadow tables."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import mannwhitneyu
+from scipy.stats import chi2, mannwhitneyu
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
@@ -15,7 +16,12 @@ from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.generators.network import learn_structure, most_informative
-from privacygauge.synthetic.released.judged import JudgedRecords, Signals, split_holdout
+from privacygauge.synthetic.released.judged import (
+    JudgedRecords,
+    Signals,
+    judged_folds,
+    signals_by_row,
+)
 from privacygauge.synthetic.released.membership import (
     ClosestDistance,
     DensityRatio,
@@ -47,17 +53,52 @@ def auc(found):
 @pytest.fixture(scope="module")
 def seen():
     rng = np.random.default_rng(0)
-    return split_holdout(released(rng, 300), rng)
+    return judged_folds(released(rng, 300), rng)[0]
 
 
-def test_the_reference_is_never_judged():
+def test_the_reference_is_never_judged_and_no_two_folds_judge_by_each_other():
     rng = np.random.default_rng(0)
     found = released(rng, 30, n_holdout=51)
-    seen = split_holdout(found, rng)
-    assert (len(seen.nonmembers), len(seen.reference)) == (26, 25)
-    np.testing.assert_array_equal(found.holdout.values[seen.nonmember_rows], seen.nonmembers.values)
-    rest = np.setdiff1d(np.arange(51), seen.nonmember_rows)
-    np.testing.assert_array_equal(found.holdout.values[rest], seen.reference.values)
+    folds = judged_folds(found, rng)
+    assert [(len(f.real), len(f.nonmembers), len(f.reference)) for f in folds] == [(10, 17, 17)] * 3
+    for rows, side in (("member_rows", "real"), ("nonmember_rows", "holdout")):
+        dealt = np.concatenate([getattr(fold, rows) for fold in folds])
+        assert np.array_equal(np.sort(dealt), np.arange(len(getattr(found, side))))
+    for fold, after in zip(folds, (*folds[1:], folds[0]), strict=True):
+        np.testing.assert_array_equal(found.real.values[fold.member_rows], fold.real.values)
+        judged = found.holdout.values[fold.nonmember_rows]
+        np.testing.assert_array_equal(judged, fold.nonmembers.values)
+        np.testing.assert_array_equal(fold.reference.values, after.nonmembers.values)
+
+
+def test_people_are_dealt_out_whole():
+    rng = np.random.default_rng(0)
+    found = released(rng, 30)
+    visits = replace(found, unit=np.arange(30) // 3, holdout_unit=100 + np.arange(30) // 6)
+    for fold in judged_folds(visits, rng):
+        assert len(fold.member_rows) in (9, 12)
+        assert len(np.unique(fold.nonmember_rows // 6)) * 6 == len(fold.nonmember_rows)
+    two = replace(found, unit=np.arange(30) // 15, holdout_unit=100 + np.arange(30))
+    with pytest.raises(InputError, match=r"^at least 3 people are needed on each side, got 2"):
+        judged_folds(two, rng)
+
+
+@pytest.mark.slow
+def test_folds_that_judge_by_each_other_are_no_more_uncertain_than_independent_records():
+    # Of two numbers the nearest other record decides most: two halves of a holdout that judge each
+    # other correlate, three folds in a ring do not.
+    games = times(200)
+    n = 90
+    areas = []
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        two = [pd.DataFrame(rng.normal(size=(n, 2)), columns=["a", "b"]) for _ in range(3)]
+        by_name = {one.name: one for one in membership_signals(read_together(*two), rng)}
+        areas.append(auc(by_name["distance-ratio"]))
+    nominal = (2 * n + 1) / (12 * n * n)
+    # The largest chi-square of a billion.
+    assert np.var(areas, ddof=1) / nominal < chi2.isf(1e-9, games - 1) / (games - 1)
+    assert abs(np.mean(areas) - 0.5) < 5 * np.sqrt(nominal / games)
 
 
 @every_attack
@@ -69,16 +110,16 @@ def test_records_themselves_are_found(attack, seen):
 @pytest.mark.slow
 @pytest.mark.parametrize("generator", [Silence(), SynthPop()], ids=lambda g: g.name)
 def test_nothing_is_found_in_a_table_of_others(generator):
-    # Under the null each AUC has a standard error of .053 (n = 120, m = 60 in the variance
+    # Under the null each AUC has a standard error of .037 (n = m = 120 in the variance
     # (n + m + 1) / (12 n m)); the mean over the games is given five of its own.
     games = times(20)
     found = {attack: [] for attack in ATTACKS}
     for seed in range(games):
         rng = np.random.default_rng(seed)
-        seen = split_holdout(released(rng, 120, generator, of="others"), rng)
+        folds = judged_folds(released(rng, 120, generator, of="others"), rng)
         for attack in ATTACKS:
-            found[attack].append(auc(attack.signals(seen)))
-    error = np.sqrt(181 / (12 * 120 * 60))
+            found[attack].append(auc(signals_by_row([attack.signals(seen) for seen in folds])))
+    error = np.sqrt(241 / (12 * 120 * 120))
     for values in found.values():
         assert abs(np.mean(values) - 0.5) < 5 * error / np.sqrt(games)
 
@@ -90,8 +131,9 @@ def test_each_record_has_its_own_signal_whatever_the_order(attack, seen):
     shuffled = JudgedRecords(
         seen.real[order], seen.nonmembers, seen.reference, seen.synthetic, seen.nonmember_rows
     )
+    assert np.array_equal(attack.signals(shuffled).member_rows, np.arange(100))
     np.testing.assert_allclose(attack.signals(shuffled).members, found.members[order], atol=1e-12)
-    assert np.array_equal(found.member_rows, np.arange(300))
+    assert np.array_equal(found.member_rows, seen.member_rows)
     assert np.array_equal(found.nonmember_rows, seen.nonmember_rows)
 
 
@@ -119,7 +161,7 @@ def test_all_attacks_judge_the_same_records_and_fit_a_transcript():
         assert np.array_equal(one.members, other.members)
         assert np.array_equal(one.nonmember_rows, signals[0].nonmember_rows)
         scores = np.concatenate([one.members, one.nonmembers])
-        assert Transcript(scores, np.arange(90) < 60).n_in == 60
+        assert Transcript(scores, np.arange(120) < 60).n_in == 60
 
 
 def test_without_a_holdout_there_is_nobody_to_judge_by():
@@ -128,7 +170,7 @@ def test_without_a_holdout_there_is_nobody_to_judge_by():
     assert isinstance(skipped, Skipped)
     assert NO_CONTROL in skipped.reason
     with pytest.raises(InputError, match=r"^holdout is needed for a reference"):
-        split_holdout(found, np.random.default_rng(0))
+        judged_folds(found, np.random.default_rng(0))
 
 
 @pytest.mark.slow
@@ -136,16 +178,16 @@ def test_blind_finds_other_people_and_no_members():
     found = []
     for seed in range(times(10)):
         rng = np.random.default_rng(seed)
-        found.append(auc(blind(split_holdout(released(rng, 100), rng), rng)))
-    # A standard error of .058 each.
-    assert abs(np.mean(found) - 0.5) < 5 * np.sqrt(151 / (12 * 100 * 50) / len(found))
+        found.append(auc(blind(released(rng, 100), rng)))
+    # A standard error of .041 each.
+    assert abs(np.mean(found) - 0.5) < 5 * np.sqrt(201 / (12 * 100 * 100) / len(found))
     rng = np.random.default_rng(0)
     frame = people(rng, 300)
     young = read_table(frame.sort_values("age"))
     shifted = ReleasedTables(
         young[np.arange(150)], young[np.arange(150)], young[np.arange(150, 300)]
     )
-    assert auc(blind(split_holdout(shifted, rng), rng)) > 0.9
+    assert auc(blind(shifted, rng)) > 0.9
 
 
 def test_densities_as_a_loop_says_and_sum_to_one():
@@ -179,7 +221,7 @@ def test_shares_are_drawn_towards_the_prior():
 
 def test_value_ratio_as_a_loop_says():
     rng = np.random.default_rng(3)
-    seen = split_holdout(released(rng, 30, SynthPop()), rng)
+    seen = judged_folds(released(rng, 90, SynthPop()), rng)[0]
     found = ValueRatio().signals(seen)
     columns = [
         [list(map(repr, table.values[:, j].tolist())) for j in range(6)]
@@ -234,7 +276,7 @@ def test_odd_tables_have_finite_signals(make):
     found = read_together(*(pd.DataFrame(make(rng, 300)) for _ in range(3)))
     for one in membership_signals(found, rng):
         assert np.isfinite(one.members).all()
-        assert abs(auc(one) - 0.5) < 5 * np.sqrt(451 / (12 * 300 * 150))
+        assert abs(auc(one) - 0.5) < 5 * np.sqrt(601 / (12 * 300 * 300))
 
 
 def test_bad_options():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from privacygauge.audits.released_table.audit import audit_released
+from privacygauge.evaluate.tail import tail
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.people import constant_columns, rows_of_people, with_people
-from privacygauge.synthetic.released.tables import read_together
+from privacygauge.synthetic.released.shared_rare_values import ranked_in_common, rows_in_common
+from privacygauge.synthetic.released.tables import read_together, stack_tables
 from tests.synthetic.released.made_released import people
 from tests.synthetic.released.test_unlikely import patients
 from tests.thorough import times
@@ -21,6 +25,71 @@ def visits(rng, n, each=3):
     frame = patients(rng, n)
     same = frame[["age", "sex", "code", "post"]].iloc[person].reset_index(drop=True)
     return frame.assign(**same).iloc[rng.permutation(n)].reset_index(drop=True), person
+
+
+def histories(rng, n_people, each=8):
+    """Return histories of a date and a few plain values, and the person behind each row."""
+    person = np.repeat(np.arange(n_people), each)
+    n = len(person)
+    start = np.repeat(rng.integers(0, 1000, n_people), each)
+    gaps = rng.integers(1, 30, (n_people, each)).cumsum(axis=1).ravel()
+    weight = np.repeat(rng.normal(70, 12, n_people), each) + rng.normal(0, 1, n)
+    frame = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(start + gaps, "D"),
+            "glucose": rng.normal(100, 30, n).round(),
+            "weight": weight.round(),
+            "ward": rng.choice(list("abcd"), n),
+        }
+    )
+    return frame, person
+
+
+def with_histories_moved(seed, n_people, copied):
+    """Return tables whose release holds some people's rows, all dates moved by as many days."""
+    rng = np.random.default_rng(seed)
+    real, person = histories(rng, n_people)
+    made, holdout = (histories(rng, n_people)[0] for _ in range(2))
+    moved = real[person < copied]
+    days = rng.integers(-200, 200, n_people)[person[person < copied]]
+    moved = moved.assign(day=moved["day"] + pd.to_timedelta(days, "D"))
+    made = pd.concat([moved, made[person >= copied]]).sample(frac=1, random_state=seed)
+    tables = read_together(real, made.reset_index(drop=True), holdout)
+    return replace(tables, unit=person, holdout_unit=n_people + person)
+
+
+def people_shown(tables, seed):
+    """Return how many people stand out by their rows in common with the table, dates aside."""
+    found = ranked_in_common(tables, np.random.default_rng(seed))
+    by_person = [one for one in found.rankings if "a person's rows" in one[0]]
+    return tail(by_person, np.random.default_rng(seed)).exposed
+
+
+@pytest.mark.parametrize("copied", [0, 8])
+def test_histories_whose_dates_were_moved_are_copies_of_people(copied):
+    games = times(10)
+    shown = [people_shown(with_histories_moved(seed, 150, copied), seed) for seed in range(games)]
+    if copied:
+        assert sum(n > 0 for n in shown) > 0.8 * games
+        assert max(shown) <= copied
+    else:
+        assert sum(n > 0 for n in shown) <= 0.05 * games + 3 * np.sqrt(0.05 * games)
+
+
+def test_rows_of_a_person_in_common_as_a_loop_says():
+    tables = with_histories_moved(0, 12, 3)
+    everyone = stack_tables(tables.real, tables.holdout)
+    unit = np.concatenate(tables.units)
+    found = rows_in_common(everyone, tables.synthetic, unit)
+    made = [tuple(row[1:]) for row in tables.synthetic.values.tolist()]
+    rows = []
+    for row in everyone.values.tolist():
+        count = made.count(tuple(row[1:]))
+        rows.append(np.log(len(made) / count) if count else 0.0)
+    for person in np.unique(unit):
+        mean = np.mean(np.array(rows)[unit == person])
+        np.testing.assert_allclose(found[unit == person], mean, rtol=1e-12)
+    assert rows_in_common(everyone, tables.synthetic, np.arange(len(everyone))) is None
 
 
 def both(*frames):

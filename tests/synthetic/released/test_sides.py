@@ -12,7 +12,7 @@ from privacygauge.core import seeds
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
 from privacygauge.synthetic.generators.binning import QuantileBins
-from privacygauge.synthetic.released.judged import played_alone, split_holdout
+from privacygauge.synthetic.released.judged import played_alone
 from privacygauge.synthetic.released.membership import blind
 from privacygauge.synthetic.released.release import told_apart
 from privacygauge.synthetic.released.tables import (
@@ -87,8 +87,7 @@ def test_decimals_of_either_side_are_rounded_alike():
 def unseen(rng, n, codes) -> Evaluation:
     frames = [coded(rng, n, codes) for _ in range(3)]
     tables = read_together(*frames)
-    seen = split_holdout(tables, rng)
-    signals = blind(seen, rng)
+    signals = blind(tables, rng)
     unit = np.arange(len(signals.members) + len(signals.nonmembers))
     return played_alone(signals, unit, 0, 0.95)[1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -269,3 +271,57 @@ def test_enough_records_tell_and_say_what_they_could_have_found():
     assert any("What it could have found" in sentence for sentence in report.verdict.sentences)
     assert 0.5 < report.data["detectable"]["average"] < 0.55
     assert 0 < report.data["detectable"]["tail"] < 0.05
+
+
+def few_copies(seed, n, copied):
+    """Return tables whose records are rare, but not so rare that one copy would be proof."""
+    rng = np.random.default_rng(seed)
+    real, holdout, made = (
+        patients(rng, n).assign(day=0, cost=lambda rows: rows["cost"].round(-3)) for _ in range(3)
+    )
+    return read_together(real, pd.concat([real[:copied], made[copied:]]), holdout)
+
+
+def test_a_few_copies_are_proof_together():
+    alone = together = 0
+    games = times(10)
+    for seed in range(games):
+        tables = few_copies(seed, 500, 8)
+        copies = found(tables)
+        alone += len(copies.real) >= 4
+        joint = copies.together
+        together += joint is not None and joint.least >= 4
+        if joint is not None:
+            assert set(joint.rows) <= set(range(8))
+            assert set(copies.real) <= set(joint.rows)
+            assert (np.diff(joint.chance) >= 0).all()
+            assert copies.people.low == joint.least / 500
+    assert alone < games / 2
+    assert together > 0.8 * games
+
+
+@pytest.mark.parametrize("copied", [0, 1])
+def test_no_copies_are_no_proof_together(copied):
+    for seed in range(times(20)):
+        assert found(few_copies(seed, 500, copied)).together is None
+
+
+def test_records_that_are_met_by_chance_are_no_proof_together():
+    # The holdout holds some of the copied records: somebody else does share all their values.
+    tables = few_copies(0, 500, 8)
+    met = tables.real[np.arange(8)]
+    rest = tables.holdout[np.arange(8, 500)]
+    assert found(replace(tables, holdout=stack_tables(met, rest))).together is None
+
+
+def test_the_page_names_copies_that_are_proof_together():
+    tables = few_copies(1, 500, 8)
+    audit = audited(
+        tables.real.to_frame(), tables.synthetic.to_frame(), tables.holdout.to_frame(),
+        ids=[f"patient {row}" for row in range(500)],
+    )  # fmt: skip
+    report = audit.report()
+    assert any("are proof together" in sentence for sentence in report.verdict.sentences)
+    assert report.data["copies"]["together"]["least"] == audit.together.least
+    assert {one.name for one in audit.jointly} <= {f"patient {row}" for row in range(8)}
+    assert report.verdict.grade not in (NONE, UNTOLD)

@@ -287,12 +287,12 @@ def _game(played: Membership) -> GameDescription:
         question="Was this record among those that the synthetic table was made from?",
         adversary=(
             f"Sees the synthetic table and the record, and has {played.n_reference:,} other "
-            "records of the same source (half of the holdout); knows nothing of the generator and "
-            "makes no tables of its own"
+            "records of the same source (a third of the holdout); knows nothing of the generator "
+            "and makes no tables of its own"
         ),
         secret=(
-            "came with the data: members are the real records, non-members the other half of the "
-            "holdout; no coins were drawn, so they may also differ in other ways than membership "
+            "came with the data: members are the real records, non-members those of the holdout; "
+            "no coins were drawn, so they may also differ in other ways than membership "
             "(the attack without the synthetic table looks for that)"
         ),
         thresholds="on the other half of the judged records, both ways (cross-fitting)",
@@ -344,9 +344,9 @@ def _size(released: ReleasedTables) -> list[str]:
         return []
     n = len(released.holdout)
     real = len(released.real)
-    if n >= SMALLER * real and n - n // 2 >= FEW:
+    if n >= SMALLER * real and n >= FEW:
         return []
     return [
-        f"the holdout has {n:,} records beside {real:,} real ones, and half of it is the "
-        "reference of the attacks: the intervals are wide, and a leak may go unnoticed"
+        f"the holdout has {n:,} records beside {real:,} real ones: the intervals are wide, and a "
+        "leak may go unnoticed"
     ]

@@ -373,6 +373,9 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
             "facts": values_of(f.copies),
             **pick_values(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
             "rows": [one.row for one in f.proven],
+            "together": None
+            if f.together is None
+            else {**pick_values(f.together, "expected", "least"), "rows": f.together.rows.tolist()},
         },
         "shared": [
             {"column": one.column, "what": one.what, "rows": one.rows.tolist()}

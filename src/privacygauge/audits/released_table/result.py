@@ -132,7 +132,12 @@ class ReleasedResult(Reported, Release):
     def n_copied(self) -> int:
         """Fewest real records that are copied, whole or in values that hardly anybody shares."""
         shared = (one.people.low * one.people.n for one in self.corrected.shared)
-        return max([len(self.proven), *map(round, shared)])
+        return max([self.n_proven, *map(round, shared)])
+
+    @property
+    def n_proven(self) -> int:
+        """Fewest real records whose copies, equal in every column, chance does not explain."""
+        return max(len(self.proven), 0 if self.together is None else self.together.least)
 
     @property
     def n_exposed(self) -> int:

@@ -44,6 +44,7 @@ from privacygauge.report.values import (
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 from privacygauge.synthetic.released.hits import ReleaseRisk
 from privacygauge.synthetic.released.outlying import VARIANT
+from privacygauge.synthetic.released.release import CopiedRecord
 from privacygauge.synthetic.released.tables import NO_CONTROL
 
 if TYPE_CHECKING:
@@ -199,23 +200,31 @@ def copies(f: ReleasedResult) -> Iterator[Block]:
     equal = "Equal in every column"
     yield _facts("copies", equal, f.copies, lambda x: percent_estimate(x.estimate))
     if f.proven:
-        yield table(
-            "proven",
-            "Copies that are proof, one by one",
-            [
-                {
-                    "Id": plain(shorten(one.name)),
-                    "Row": count(one.row),
-                    "Expected by chance": f"{one.expected:.0e}",
-                }
-                for one in f.proven[:RECORDS]
-            ],
-            f"{count(len(f.proven))} real records, the least likely first. How many copies of each "
-            "chance would make: the frequency of its values, given up to three others, times the "
-            "synthetic rows. Ask for these people's records to be taken out, and the table made "
-            "again.",
-            at_once=_AT_ONCE,
+        yield _copied_records(
+            "proven", "Copies that are proof, one by one", f.proven, "the least likely first"
         )
+    if f.together is not None:
+        least = f"at least {count(f.together.least)} of which chance does not explain"
+        yield _copied_records("jointly", "Copies that are proof together", f.jointly, least)
+
+
+def _copied_records(name: str, title: str, found: Sequence[CopiedRecord], which: str) -> Block:
+    return table(
+        name,
+        title,
+        [
+            {
+                "Id": plain(shorten(one.name)),
+                "Row": count(one.row),
+                "Expected by chance": f"{one.expected:.0e}",
+            }
+            for one in found[:RECORDS]
+        ],
+        f"{count(len(found))} real records, {which}. How many copies of each chance would make: "
+        "the frequency of its values, given up to three others, times the synthetic rows. Ask for "
+        "these people's records to be taken out, and the table made again.",
+        at_once=_AT_ONCE,
+    )
 
 
 def closest(f: ReleasedResult) -> Iterator[Block]:
@@ -379,7 +388,7 @@ def plot_risks(f: ReleasedResult, ax: Axes | None = None) -> Axes:
                     label=title)  # fmt: skip
     for between in place[1:] - 0.5:
         ax.axhline(between, color=FAINT, lw=0.6)
-    ax.set_yticks(place, [plot_label(risk_name(risk)) for risk in f.risks])
+    ax.set_yticks(place, [plot_label(risk_name(risk), lines=2) for risk in f.risks])
     ax.grid(visible=False, axis="y")
     ax.set(xlim=(-2, 102), ylim=(len(frame) - 0.5, -0.5), xlabel="Attempts that succeed, %")
     legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)

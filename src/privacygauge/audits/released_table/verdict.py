@@ -25,6 +25,7 @@ from privacygauge.report.grades import (
 )
 from privacygauge.report.numbers import (
     count,
+    decimal,
     decimal_estimate,
     percent,
     plain,
@@ -306,7 +307,7 @@ def _leading(f: ReleasedResult, grade: Grade) -> str:
         question = grade_attacks(f.membership).question
         leading = "few" if question == "records" else leading
     if leading == "few" and f.n_copied >= f.n_exposed:
-        leading = "copies" if len(f.proven) >= f.n_exposed else "shared"
+        leading = "copies" if f.n_proven >= f.n_exposed else "shared"
     return leading
 
 
@@ -437,6 +438,14 @@ def _copied_alone(f: ReleasedResult, *, told: bool = False) -> Iterator[str]:
             f"{each}: nobody else would share all values of such a record by chance (fewer than "
             f"{NEGLIGIBLE:g} copies are expected of all real records together): {which} of the "
             "real table; ids stand below, under Copies."
+        )
+    if f.together is not None:
+        found = f.together
+        yield (
+            f"{count(len(found.rows))} copies are proof together: at most "
+            f"{decimal(found.expected, 3)} real records as rare as these would be copied by chance "
+            f"(ten times what their values let expect), so at least {count(found.least)} of them "
+            f"are no chance: {_rows(found.rows.tolist())} of the real table, the rarest first."
         )
 
 

@@ -12,6 +12,7 @@ import copy
 import importlib
 import inspect
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -446,10 +447,16 @@ class Command:
                 lines = stderr.read().decode(errors="replace").splitlines()
                 last = next((one_line(line) for line in reversed(lines) if line.strip()), "")
                 said = f" (its last line on standard error: {last})" if last else ""
-                raise InputError(
-                    f"generator {self.name!r} {why}{said}: run it by itself on such a table to see "
-                    "where"
-                )
+                # What other tools fill in: this one passes the tables through the program.
+                form = re.compile(r"(--?[\w-]+=)?\{(?!n\}|seed\})\w+\}")
+                unfilled = [arg for arg in self.args if form.fullmatch(arg)]
+                way_out = "run it by itself on such a table to see where"
+                if unfilled:
+                    way_out = (
+                        f"{one_line(unfilled[0])!r} is not filled in, only {{n}} and {{seed}} are; "
+                        "the table comes on standard input, and is expected on standard output"
+                    )
+                raise InputError(f"generator {self.name!r} {why}{said}: {way_out}")
             stdout.seek(0)
             return stdout.read()
 

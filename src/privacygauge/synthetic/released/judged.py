@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,42 +58,98 @@ class JudgedRecords:
     nonmembers: Table
     """Judged part of the holdout: non-members."""
     reference: Table
-    """Other part of the holdout, to learn from."""
+    """Another part of the holdout, to learn from."""
     synthetic: Table
     """The released synthetic table."""
     nonmember_rows: Ints
     """(m,) Rows of the non-members in the holdout."""
+    member_rows: Ints | None = None
+    """(n,) Rows of the members in the real table; None: all of them."""
 
     def signals(self, name: str, variant: str, found: Floats) -> Signals:
         """Split signals (n + m,) into those of members and non-members."""
         n = len(self.real)
-        rows = (np.arange(n), self.nonmember_rows)
-        return Signals(name, variant, found[:n], found[n:], *rows)
+        members = np.arange(n) if self.member_rows is None else self.member_rows
+        return Signals(
+            name,
+            variant,
+            members=found[:n],
+            nonmembers=found[n:],
+            member_rows=members,
+            nonmember_rows=self.nonmember_rows,
+        )
 
     def records(self) -> Table:
         """Return all judged records: members, then non-members."""
         return stack_tables(self.real, self.nonmembers)
 
 
-def split_holdout(released: ReleasedTables, rng: np.random.Generator) -> JudgedRecords:
-    """Split the holdout at random into judged non-members and a reference.
+FOLDS = 3
+"""Folds of the judged records. With two, each half of the holdout would be judged by the other, and
+two holdout records that are near to each other would count twice as strangers to the real ones."""
 
-    All records of a person are in the same half.
+
+def judged_folds(released: ReleasedTables, rng: np.random.Generator) -> tuple[JudgedRecords, ...]:
+    """Deal the real and the holdout records out to folds, each with the next one's as a reference.
+
+    Every record is judged once, by holdout records of another fold, and no two folds judge by each
+    other. All records of a person are in the same fold.
 
     Raises
     ------
     InputError
-        If there is no holdout.
+        If there is no holdout, or a fold would be empty.
+
+    Notes
+    -----
+    If the release knows none of the records, real and holdout records of a fold are draws from one
+    source whatever its reference holds, so the mean difference of their scores is 0 given the
+    reference. Of any two folds in a ring of three, one has judged records that the other fold does
+    not use at all; averaged over these, the product of both differences vanishes: the folds are
+    uncorrelated, and intervals may count all records as independent.
     """
     if released.holdout is None:
         raise InputError(f"holdout is needed for a reference: {NO_CONTROL}")
-    person = number_units(released.units[1])
-    order = rng.permutation(int(person.max()) + 1)
-    first = np.isin(person, order[: len(order) // 2])
-    reference = np.flatnonzero(first)
-    rows = np.flatnonzero(~first)
-    tables = released.holdout[rows], released.holdout[reference], released.synthetic
-    return JudgedRecords(released.real, *tables, rows)
+    of_real, of_holdout = (_dealt(unit, rng) for unit in released.units)
+    folds = []
+    for fold in range(FOLDS):
+        members, nonmembers = (np.flatnonzero(one == fold) for one in (of_real, of_holdout))
+        reference = np.flatnonzero(of_holdout == (fold + 1) % FOLDS)
+        folds.append(
+            JudgedRecords(
+                real=released.real[members],
+                nonmembers=released.holdout[nonmembers],
+                reference=released.holdout[reference],
+                synthetic=released.synthetic,
+                nonmember_rows=nonmembers,
+                member_rows=members,
+            )
+        )
+    return tuple(folds)
+
+
+def _dealt(unit: Ints, rng: np.random.Generator) -> Ints:
+    """Return the fold of each record; the folds have equally many people, but for one."""
+    person = number_units(unit)
+    n = int(person.max()) + 1
+    if n < FOLDS:
+        raise InputError(f"at least {FOLDS} people are needed on each side, got {n}: give more")
+    return np.asarray(rng.permutation(np.arange(n) % FOLDS)[person])
+
+
+def signals_by_row(found: Sequence[Signals]) -> Signals:
+    """Return the signals of an attack on all folds, by row."""
+    rows = [np.concatenate([one.member_rows for one in found])]
+    rows.append(np.concatenate([one.nonmember_rows for one in found]))
+    members, nonmembers = map(np.argsort, rows)
+    return Signals(
+        found[0].name,
+        found[0].variant,
+        members=np.concatenate([one.members for one in found])[members],
+        nonmembers=np.concatenate([one.nonmembers for one in found])[nonmembers],
+        member_rows=rows[0][members],
+        nonmember_rows=rows[1][nonmembers],
+    )
 
 
 def cross_fitted(auc: Estimate) -> Estimate:

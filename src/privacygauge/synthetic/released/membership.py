@@ -1,8 +1,8 @@
 """Membership signals of records, without shadow tables.
 
-Members are all real records; non-members are the judged half of the holdout. The other half is the
-reference: a sample of the population. The halves never overlap, since a reference fitted on the
-non-members that it judges makes every one of them look like a non-member.
+Members are all real records, and non-members all of the holdout, a third at a time. Another third
+of the holdout is the reference: a sample of the population. It never overlaps with the records that
+it judges, since a reference fitted on them makes every one of them look like a non-member.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
 from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.synthetic.generators.network import learn_structure, most_informative
 from privacygauge.synthetic.released.judged import (
+    FOLDS,
     JudgedRecords,
     Signals,
     cross_fitted,
+    judged_folds,
     played_alone,
-    split_holdout,
+    signals_by_row,
 )
 from privacygauge.synthetic.released.neighbours import nearest_points, usual_distance
 from privacygauge.synthetic.released.tables import (
@@ -44,7 +46,7 @@ from privacygauge.synthetic.released.tables import (
     fill_missing,
     stack_tables,
 )
-from privacygauge.synthetic.table import require_at_least
+from privacygauge.synthetic.table import Table, require_at_least
 
 MOST_CATEGORIES = 200
 """Most categories per column for the density ratio; rarer ones are merged into one."""
@@ -118,18 +120,32 @@ class DensityRatio:
     def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal for each judged record; 0 where both densities are equal."""
         # Bins of both tables together: bins of one alone would be finer where that table is dense.
-        bins = QuantileBins.of(
-            stack_tables(seen.synthetic, seen.reference), self.n_bins, MOST_CATEGORIES
-        )
-        made, usual, asked = map(bins.codes, (seen.synthetic, seen.reference, seen.records()))
+        return self._signals((seen,), stack_tables(seen.synthetic, seen.reference))[0]
+
+    def of_folds(self, folds: Sequence[JudgedRecords]) -> tuple[Signals, ...]:
+        """Return the signals on folds of one release: bins and tree are the same for all of them.
+
+        Real and holdout records count alike in the bins, which so tell nothing of the sides.
+        """
+        records = (fold.records() for fold in folds)
+        return self._signals(folds, stack_tables(folds[0].synthetic, *records))
+
+    def _signals(self, folds: Sequence[JudgedRecords], binned: Table) -> tuple[Signals, ...]:
+        bins = QuantileBins.of(binned, self.n_bins, MOST_CATEGORIES)
+        made = bins.codes(folds[0].synthetic)
         # The tree of largest weight is the same from whichever attribute it is grown.
         anywhere = np.random.default_rng(0)
         nodes = learn_structure(made, bins.sizes, degree=1, choose=most_informative, rng=anywhere)
-        found = log_densities(asked, made, nodes=nodes, sizes=bins.sizes, weight=self.weight)
-        found = found - log_densities(
-            asked, usual, nodes=nodes, sizes=bins.sizes, weight=self.weight
-        )
-        return seen.signals(self.name, f"pairs, {self.n_bins} bins", found)
+
+        def densities(asked: Ints, known: Ints) -> Floats:
+            return log_densities(asked, known, nodes=nodes, sizes=bins.sizes, weight=self.weight)
+
+        found = []
+        for seen in folds:
+            usual, asked = map(bins.codes, (seen.reference, seen.records()))
+            ratio = densities(asked, made) - densities(asked, usual)
+            found.append(seen.signals(self.name, f"pairs, {self.n_bins} bins", ratio))
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -168,18 +184,19 @@ class ValueRatio:
         return np.asarray((shares[0] - shares[1])[asked_codes])
 
 
-def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
+def blind(released: ReleasedTables, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
     """Return the signals of a forest that never sees the synthetic table.
 
-    It is trained to distinguish real records from judged holdout records, and scores records that
-    it was not trained on. With both from one source it cannot succeed. Where it does, the
+    It is trained to distinguish real records from holdout records, and scores records that it was
+    not trained on. With both from one source it cannot succeed. Where it does, the
     membership attacks may succeed without any leak, because members and non-members are different
     people. All records of a unit are in the same half.
     """
     from sklearn.ensemble import RandomForestClassifier
 
-    records = seen.records()
-    secret = np.arange(len(records)) < len(seen.real)
+    assert released.holdout is not None  # there is no other side otherwise
+    records = stack_tables(released.real, released.holdout)
+    secret = np.arange(len(records)) < len(released.real)
     values = fill_missing(records)
     person = np.arange(len(records)) if unit is None else unit
     # One entry per unit: `one` is the row of its first record, `index` (n,) maps records to units.
@@ -196,7 +213,15 @@ def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = Non
         )
         forest.fit(values[taught], secret[taught])
         found[~taught] = forest.predict_proba(values[~taught])[:, 1]
-    return seen.signals("blind", "forest without the synthetic table", found)
+    n = len(released.real)
+    return Signals(
+        "blind",
+        "forest without the synthetic table",
+        members=found[:n],
+        nonmembers=found[n:],
+        member_rows=np.arange(n),
+        nonmember_rows=np.arange(len(released.holdout)),
+    )
 
 
 def membership_signals(
@@ -208,7 +233,7 @@ def membership_signals(
     ----------
     released : ReleasedTables
     rng : numpy.random.Generator
-        Draws the half of the holdout to judge.
+        Deals the records out to folds.
 
     Returns
     -------
@@ -219,8 +244,15 @@ def membership_signals(
     """
     if released.holdout is None:
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
-    seen = split_holdout(released, rng)
-    return tuple(attack.signals(seen) for attack in _attacks_on(released))
+    folds = judged_folds(released, rng)
+    return tuple(
+        signals_by_row(
+            attack.of_folds(folds)
+            if isinstance(attack, DensityRatio)
+            else [attack.signals(seen) for seen in folds]
+        )
+        for attack in _attacks_on(released)
+    )
 
 
 def _attacks_on(
@@ -235,10 +267,11 @@ def _placebo_scores(released: ReleasedTables, seed: int, attack_title: str) -> F
 
     The reference knows none of the judged records, so that these are scores of no leak.
     """
-    seen = split_holdout(released, seeds.stream(seed, "judged"))
-    changed = replace(seen, synthetic=seen.reference, reference=seen.synthetic)
     named = (one for one in _attacks_on(released) if attack_title.startswith(f"{one.name} ("))
-    found = next(named).signals(changed)
+    attack = next(named)
+    folds = judged_folds(released, seeds.stream(seed, "judged"))
+    changed = (replace(one, synthetic=one.reference, reference=one.synthetic) for one in folds)
+    found = signals_by_row([attack.signals(one) for one in changed])
     return np.concatenate([found.members, found.nonmembers])
 
 
@@ -274,7 +307,7 @@ class Membership:
     unit: Ints
     """(a + b,) Person behind each record."""
     n_reference: int
-    """Number of holdout records in the reference."""
+    """Number of holdout records in the reference of each record, about."""
     unseen: Transcript
     """Scores of the forest that never sees the synthetic table."""
 
@@ -300,16 +333,13 @@ def membership_played(tables: ReleasedTables, seed: int, level: float) -> Member
 
     The headline's intervals hold jointly with those of risks and copies at the overall level.
     """
-    # The same stream twice: all attacks, and the blind one, judge the same records.
     signals = membership_signals(tables, seeds.stream(seed, "judged"))
     assert isinstance(signals, tuple)  # there is a holdout
-    seen = split_holdout(tables, seeds.stream(seed, "judged"))
-    of_real, of_holdout = tables.units
-    unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
+    unit = np.concatenate(tables.units)
     results = telling([played_alone(found, unit, seed, level) for found in signals])
     played = played_of(results, "give records that differ")
     of_blind, unseen = played_alone(
-        blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level
+        blind(tables, seeds.stream(seed, "blind"), unit), unit, seed, level
     )
     # Guesses and ranking are two chances to err, so these attacks get half of the error. Risks and
     # copies take the other half: at the full level their intervals err towards a leak with half of
@@ -322,7 +352,7 @@ def membership_played(tables: ReleasedTables, seed: int, level: float) -> Member
         skipped=tuple(result for result in results if isinstance(result, Skipped)),
         rows=(signals[0].member_rows, signals[0].nonmember_rows),
         unit=unit,
-        n_reference=len(seen.reference),
+        n_reference=len(tables.units[1]) // FOLDS,
         unseen=of_blind.transcript,
     )
 

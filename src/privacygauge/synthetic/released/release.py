@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
@@ -54,7 +55,7 @@ from privacygauge.synthetic.released.suite import (
     tries,
 )
 from privacygauge.synthetic.released.tables import ReleasedTables
-from privacygauge.synthetic.released.unlikely import unlikely_copies
+from privacygauge.synthetic.released.unlikely import JointCopies, UnlikelyCopies, unlikely_copies
 from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import Utility, utility
 
@@ -128,6 +129,10 @@ class Release:
     """Holdout records that are in the real table; None if chance explains them."""
     proven: tuple[CopiedRecord, ...] = ()
     """Real records with copies that chance does not explain, the least likely first."""
+    together: JointCopies | None = None
+    """Copies that chance explains one by one, but not together; None if there are none."""
+    jointly: tuple[CopiedRecord, ...] = ()
+    """The records of `together`, with their ids."""
     learnt: HoldoutCopies | None = None
     """Holdout records that the generator saw; None if none is known."""
     people: People | None = None
@@ -266,10 +271,16 @@ def measure_release(
         rows = np.arange(len(everyone))
         tables = release_of_rows(given, rows, None)
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
-    proven = tuple(
-        CopiedRecord(row, str(row if names is None else names[row]), chance)
-        for row, chance in zip(unlikely.real.tolist(), unlikely.chance.tolist(), strict=True)
-    )
+
+    def with_ids(copies: UnlikelyCopies | JointCopies, rows: Ints) -> tuple[CopiedRecord, ...]:
+        return tuple(
+            CopiedRecord(row, str(row if names is None else names[row]), chance)
+            for row, chance in zip(rows.tolist(), copies.chance.tolist(), strict=True)
+        )
+
+    joint = unlikely.together
+    proven = with_ids(unlikely, unlikely.real)
+    jointly = () if joint is None else with_ids(joint, joint.rows)
     step()
     known = tables.notes
     names = None if names is None else names[rows]
@@ -324,6 +335,8 @@ def measure_release(
         ),
         overlap=overlap,
         proven=proven,
+        together=joint,
+        jointly=jointly,
         learnt=learnt,
         people=people,
         tried=often,

@@ -19,12 +19,14 @@ from scipy.stats import beta
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
+from privacygauge.core.units import number_units
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.tables import (
     NO_CONTROL,
     ReleasedTables,
     draw_rows,
+    number_equal_records,
     stack_tables,
 )
 from privacygauge.synthetic.table import Schema, Table
@@ -77,6 +79,8 @@ class InCommon:
     compared."""
     moved: Floats | None = None
     """(n + m,) Scores of `moved_in_common`; None without a series."""
+    of_people: Floats | None = None
+    """(n + m,) Scores of `rows_in_common`; None without dates or several rows of a person."""
 
     @property
     def rankings(self) -> list[tuple[str, Transcript]]:
@@ -90,6 +94,8 @@ class InCommon:
         }
         if self.moved is not None:
             scores[f"the ranking by {MOVED}"] = self.moved
+        if self.of_people is not None:
+            scores["the ranking by a person's rows in common, dates moved"] = self.of_people
         return [
             (name, Transcript(score.astype(np.float64), secret, unit=unit))
             for name, score in scores.items()
@@ -137,7 +143,35 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         moved = np.zeros(len(both))
         compared = drawn(few / len(MOVES))
         moved[compared] = moved_in_common(both[compared], made, series)
-    return InCommon(released.people(rows), rarest_in_common(both, made), near, moved)
+    units = released.people(rows)
+    return InCommon(
+        units,
+        equal=rarest_in_common(both, made),
+        near=near,
+        moved=moved,
+        of_people=rows_in_common(both, made, np.concatenate(units)),
+    )
+
+
+def rows_in_common(records: Table, made: Table, unit: Ints) -> Floats | None:
+    """Return (n,) how many of a person's rows are in the table but for their dates, and how rare.
+
+    The score of a row that equals a synthetic one in all columns but dates is minus the log of the
+    share of synthetic rows that do, and 0 of other rows; every row of a person gets the mean. Where
+    the dates of a whole history were moved, each of its rows may be unremarkable, and all of them
+    together are not. None if no column holds dates, or none does not, or nobody has several rows.
+    """
+    dates = np.array([column.date for column in made.schema.columns])
+    person = number_units(unit)
+    if dates.all() or not dates.any() or int(person.max()) + 1 == len(person):
+        return None
+    kept = Schema(tuple(column for column in made.schema.columns if not column.date))
+    keys, wanted = number_equal_records(
+        (Table(kept, records.values[:, ~dates]), Table(kept, made.values[:, ~dates]))
+    )
+    count = np.bincount(wanted, minlength=1 + max(int(keys.max()), int(wanted.max())))[keys]
+    score = np.where(count > 0, np.log(len(made) / np.maximum(count, 1)), 0.0)
+    return np.asarray((np.bincount(person, score) / np.bincount(person))[person])
 
 
 def series_of(schema: Schema) -> tuple[tuple[int, ...], ...]:

@@ -227,8 +227,8 @@ class CorrectedIntervals:
     """Share of the synthetic rows that equal a real record without a twin, beyond chance as for
     `alone`; in a small table, copies of few people may make up all rows."""
     unlikely: Estimate | None = None
-    """Copies that chance does not explain one by one, as a share of the real records or of the
-    synthetic rows, whichever is larger; None if there are none."""
+    """Copies that chance does not explain, one by one or a few together, as a share of the real
+    records or of the synthetic rows, whichever is larger; None if there are none."""
     order: Estimate | None = None
     """Share of the synthetic rows that their place joins to a real record, beyond chance, without a
     holdout; None where the rows are not in the order of the real ones."""
@@ -244,7 +244,7 @@ class CorrectedIntervals:
         found = {
             "Records of one kind copied, beyond chance": self.alone,
             "Synthetic rows that are real people, beyond chance": self.rows,
-            "Copies that are no chance, one by one": self.unlikely,
+            "Copies that are no chance, each or a few together": self.unlikely,
             ORDERED: self.order,
             **{SHARED.format(one.column): one.people for one in self.shared},
         }
@@ -378,7 +378,7 @@ def correct_together(
         inverted=tuple(inverted),
         alone=copied_alone(lone, level),
         rows=rows_copied_alone(lone, level),
-        unlikely=unlikely.beyond if unlikely is not None and len(unlikely.real) else None,
+        unlikely=unlikely.beyond if unlikely is not None and unlikely.beyond.low > 0 else None,
         order=None if order is None else order.beyond(level),
         shared=tuple(one for one in most if by_column[one.column] is one),
         points=points,

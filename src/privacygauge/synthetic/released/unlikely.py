@@ -1,16 +1,19 @@
 """Copies that chance does not explain, one by one: the probability that a record occurs again.
 
 A share of copies is beyond chance only if there are many. A single copy is proof where the record
-is so rare that nobody else of the same population would equal it, however many are drawn.
+is so rare that nobody else of the same population would equal it, however many are drawn. A few
+copies are proof together where so many records as rare as these hardly ever meet by chance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy.special import bdtrc
+from scipy.stats import poisson
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -24,6 +27,13 @@ from privacygauge.synthetic.table import Table
 
 NEGLIGIBLE = 1e-3
 """Copies are beyond chance if fewer than this many are expected, over all records together."""
+_DOUBT = 10.0
+"""Factor on the expected number of copies where some are judged together: many estimates near the
+limit count there, not one far beyond it."""
+_MANY = 500
+"""Most copies that are judged together: more of them show in their share."""
+_SAMPLE = 2_000
+"""Most real records by which the expected number of copies of all of them is estimated."""
 _COLUMNS = 10
 """Columns that identify a record: those with the rarest values."""
 _CONTEXT = 3
@@ -37,6 +47,21 @@ _BY_CHANCE = 0.05
 their expected number."""
 _LARGEST = 20_000
 """Most records from which contexts are learnt."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointCopies:
+    """Copied real records that chance explains one by one, but not together."""
+
+    rows: Ints
+    """(k,) Rows of the real table, the least likely copy first."""
+    chance: Floats
+    """(k,) Expected number of copies of each by chance."""
+    expected: float
+    """Expected number of copied records as rare as these, of all real records, times a margin for
+    errors of the estimates."""
+    least: int
+    """Fewest of them that chance does not explain, at least 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +80,9 @@ class UnlikelyCopies:
     is this share; the upper limit is the share of all copies."""
     rows: Estimate
     """Share of the synthetic rows that equal one of them."""
+    together: JointCopies | None = None
+    """Copies that are proof together, those that are proof alone among them; None if they show no
+    more than these."""
 
     @property
     def beyond(self) -> Estimate:
@@ -98,8 +126,8 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     # n records are tested, each at NEGLIGIBLE / n.
     least = NEGLIGIBLE / n
 
-    def expected(rows: Ints) -> Floats:
-        above = float(np.log(least / len(made)))
+    def expected(rows: Ints, most: float = least) -> Floats:
+        above = float(np.log(most / len(made)))
         return len(made) * np.exp(log_chance(everyone, rows, others, above=above))
 
     of_lone, of_fresh = np.split(expected(np.concatenate([lone, fresh])), [len(lone)])
@@ -115,24 +143,80 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
             odd[:] = False
     order = np.argsort(of_lone[odd], kind="stable")
     rows = lone[odd][order]
+    # Records that stand on both sides are met by chance, whatever the estimates say.
+    met = np.flatnonzero(twins | np.isin(there[:n], there[n:]))
+    together = _judge_jointly(lone, met, n, expected)
+    if together is not None and together.least <= len(rows):
+        together = None
     return _count_unlikely(
-        rows, of_lone[odd][order], fresh=fresh[of_fresh <= least], released=released, level=level
+        rows,
+        of_lone[odd][order],
+        fresh=fresh[of_fresh <= least],
+        together=together,
+        released=released,
+        level=level,
     )
 
 
+def _judge_jointly(
+    copied: Ints, met: Ints, n: int, expected: Callable[[Ints, float], Floats]
+) -> JointCopies | None:
+    """Return the copies that chance explains one by one, but not together; None if there are none.
+
+    The j least likely copies count where j or more of n records as rare would be copied with a
+    probability of at most `NEGLIGIBLE` / 2**(j - 1), so that all j together err with less than
+    twice `NEGLIGIBLE`. Records as likely as one that is met by chance do not count.
+    """
+    if not 2 <= len(copied) <= _MANY:
+        return None
+    # The rarest n records are expected to be copied less than once in all.
+    most = 1 / n
+    chance = expected(copied, most)
+    order = np.argsort(chance, kind="stable")
+    met = met[np.linspace(0, len(met) - 1, min(len(met), _SAMPLE)).astype(np.int64)]
+    likely = min(most, float(expected(met, most).min(initial=np.inf)))
+    order = order[chance[order] < likely]
+    if len(order) < 2:
+        return None
+    sample = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
+    usual = np.sort(expected(sample, most))
+    sums = np.concatenate([[0.0], np.cumsum(usual)]) * n / len(sample)
+    total = _DOUBT * sums[np.searchsorted(usual, chance[order], side="right")]
+    j = np.arange(1, len(order) + 1)
+    shown = np.flatnonzero(poisson.sf(j - 1, total) <= NEGLIGIBLE / 2.0 ** (j - 1))
+    least = j - poisson.isf(NEGLIGIBLE, total)
+    shown = shown[(shown > 0) & (least[shown] >= 1)]
+    if not len(shown):
+        return None
+    best = int(shown[np.argmax(least[shown])])
+    rows = order[: best + 1]
+    return JointCopies(copied[rows], chance[rows], float(total[best]), int(least[best]))
+
+
 def _count_unlikely(
-    rows: Ints, chance: Floats, fresh: Ints, released: ReleasedTables, level: float
+    rows: Ints,
+    chance: Floats,
+    fresh: Ints,
+    released: ReleasedTables,
+    level: float,
+    *,
+    together: JointCopies | None = None,
 ) -> UnlikelyCopies:
     """Return these copies with their shares of both tables."""
     own, made = number_equal_records((released.real, released.synthetic))
     few = np.isin(made, own[rows])
     every = np.isin(made, own)
+    # Each record that is copied stands in one row at least.
+    least = 0 if together is None else together.least
+    people = max(len(rows), least)
+    n_rows = max(int(few.sum()), least)
     return UnlikelyCopies(
         real=rows,
         chance=chance,
         holdout=fresh - len(own),
-        people=_counted_share(len(rows), int(np.isin(own, made).sum()), len(own), level),
-        rows=_counted_share(int(few.sum()), int(every.sum()), len(made), level),
+        people=_counted_share(people, int(np.isin(own, made).sum()), len(own), level),
+        rows=_counted_share(n_rows, int(every.sum()), len(made), level),
+        together=together,
     )
 
 
