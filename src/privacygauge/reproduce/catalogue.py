@@ -11,6 +11,7 @@ from privacygauge.reproduce import (
     feldman2019_items,
     feldman2019_logits,
     long2017,
+    long2017_causes,
     long2017_figures,
     long2017_items,
     meeus2023,
@@ -34,6 +35,11 @@ _MADE = {
     "Long et al. (2017)": (
         ("long-table1", "three attacks", long2017.long_table1),
         ("long-table2", "models and data", long2017.long_table2),
+        (
+            "long-table2-causes",
+            "Adult otherwise",
+            long2017_causes.long_table2_causes,
+        ),
         ("long-table3", "training stability", long2017.long_table3),
         (
             "long-fig1",
