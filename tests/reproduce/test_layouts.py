@@ -205,21 +205,22 @@ def test_notes_and_models_of_the_readers_own_are_audited_as_they_are(tmp_path):
         data_in_folder("mireshghallah-table2", folder)
     with data_in(folder):
         notes = own_notes()
-    others = [text[::-1] for text in notes["population"].text]
-    tiny = {"layers": 1, "hidden": 32, "vocabulary": 300}
-    train_reference(others, folder / "reference", epochs=2, **tiny)
-    train_further(folder / "reference", notes["member"].text, folder / "target", epochs=40)
+    tiny = {"layers": 1, "hidden": 64, "vocabulary": 300}
+    train_reference(notes["population"].text, folder / "reference", epochs=2, **tiny)
+    members = notes["member"].text
+    train_further(folder / "reference", members, folder / "target", epochs=100, rate=3e-3)
     effort = Effort(quick=True, n_jobs=1, data=folder)
     result = make.make_result(reproduction("mireshghallah-table2"), effort)
     assert "member: 72 sentences of 24 notes" in result.data["notes and models"]
     rows = {row.label: row.cells for row in result.table.rows}
     found = rows["sample level"]["AUC, LR"].ours
     assert found.low > 0.5
-    assert found.n == 144
+    assert found.n == 48
     assert "the reader's own" in result.table.notes[0]
     # On the paper's own data its numbers are compared.
     assert judgement("mireshghallah-table2", data=result.data).same_data == ("*",)
-    for name in ("table3", "table7", "table11", "fig3", "fig4", "fig5"):
+    # Without Table 7, which needs found and missed members among hundreds of notes.
+    for name in ("table3", "table11", "fig3", "fig4", "fig5"):
         made = make.make_result(reproduction(f"mireshghallah-{name}"), effort)
         assert made.table.measured, name
     with pytest.raises(InputError, match="data cannot be given for mireshghallah-table4"):

@@ -22,6 +22,7 @@ from privacygauge.reproduce import (
     song2021_architectures,
     song2021_calibration,
     song2021_embedding,
+    song2021_images,
     song2021_items,
     song2021_risk,
     song2021_tables,
@@ -98,6 +99,7 @@ _MADE = {
         ("song-table4-defences", "Location30 defended", song2021_tables.song_table4_defences),
         ("song-table5", "white box", song2021_tables.song_table5),
         ("song-table6", "risk thresholds", song2021_risk.song_table6),
+        ("song-table7", "image data", song2021_images.song_table7),
         ("song-fig2", "accuracy by epoch", song2021_training.song_fig2),
         (
             "song-fig3",
