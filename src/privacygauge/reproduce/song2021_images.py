@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,11 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.datasets.public import digits
+from privacygauge.evaluate.defences import accuracy_lost
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import proportion
 from privacygauge.reproduce.song2021 import LEVEL, Side, printed_rows, states
-from privacygauge.reproduce.song2021_tables import over_fits
+from privacygauge.reproduce.song2021_tables import over_fits, over_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -50,6 +51,10 @@ NOISE = {"digits": 0.0, "noisy digits": 0.4}
 """Images to the standard deviation of the grey noise on them, of a range from 0 to 1."""
 
 ATTACKS: tuple[Attack, ...] = (*(Threshold(name) for name in METRICS), NeuralNasr())
+
+BEST = "modified-entropy"
+"""The paper's attack, and the ones that it is compared with."""
+COMPARED = ("correctness", "neural-nasr")
 
 TABLE_7 = (
     ("train accuracy", "test accuracy", *METRICS, "neural-nasr"),
@@ -148,14 +153,23 @@ def _trained(
 
 def _cells(pairs: Sequence[tuple[Predictions, Predictions]], seed: int) -> dict[str, Cell]:
     found: dict[str, list[Estimate]] = {}
+    leads: dict[str, list[Estimate]] = {}
     for number, (target, shadow) in enumerate(pairs):
         right = target.answers.argmax(axis=1) == target.labels
         for name, side in (("train accuracy", target.member), ("test accuracy", ~target.member)):
             found.setdefault(name, []).append(proportion(right[side], level=LEVEL))
         # Attack networks are drawn anew for each pair, as its models are.
         rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed + number, "deal"))
+        guessed = {}
         for result in audit(rounds, ATTACKS, seed=seed + number, level=LEVEL):
             assert not isinstance(result, Skipped)  # predictions with a shadow have all signals
-            accuracy: Any = result[1].accuracy
+            guessed[result[1].name] = result[0].decisions
+            accuracy = result[1].accuracy
+            assert isinstance(accuracy, Estimate)
             found.setdefault(result[1].name, []).append(accuracy)
-    return {name: Cell(None, over_fits(fits)) for name, fits in found.items()}
+        for other in COMPARED:
+            # Guesses on the same images: compared image by image.
+            lead = accuracy_lost(guessed[BEST], guessed[other], LEVEL)
+            leads.setdefault(f"{BEST} less {other}", []).append(lead)
+    cells = {name: Cell(None, over_fits(fits)) for name, fits in found.items()}
+    return cells | {name: Cell(None, over_pairs(fits)) for name, fits in leads.items()}
