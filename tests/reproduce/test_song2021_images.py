@@ -11,6 +11,7 @@ from privacygauge.reproduce.song2021_images import (
     MEMBERS,
     NOISE,
     Convolutions,
+    noisy_digits,
     song_table7,
 )
 from tests.reproduce.made_tables import measured
@@ -26,10 +27,10 @@ def test_the_network_has_two_blocks_of_the_papers_channels():
 
 
 def test_no_digit_has_two_roles():
-    x, y = song2021_images._images(0.0, 0)
+    x, y = noisy_digits(0.0, 0)
     assert len(y) >= 4 * MEMBERS
     # Noise changes the images, not their order.
-    noisy, same = song2021_images._images(0.4, 0)
+    noisy, same = noisy_digits(0.4, 0)
     np.testing.assert_array_equal(y, same)
     assert 0.35 < float((noisy - x).std()) < 0.45
 

@@ -70,15 +70,6 @@ def _records(x: NDArray[Any], y: Ints) -> str:
     return f"{len(x):,} records, {x.shape[1]:,} columns, {classes:,} classes"
 
 
-def _notes_size() -> str:
-    notes = own_notes()
-    assert notes is not None  # all files are there
-    return "; ".join(
-        f"{part}: {len(one):,} sentences of {len(np.unique(one.note)):,} notes"
-        for part, one in notes.items()
-    )
-
-
 _MODEL = ("config.json", "model.safetensors")
 """Files of a model's folder that a checksum is of; the tokenizer lies beside them."""
 
@@ -169,7 +160,10 @@ LAYOUTS = (
             "mireshghallah-table2 mireshghallah-table3 mireshghallah-table7 mireshghallah-table11 "
             "mireshghallah-fig3 mireshghallah-fig4 mireshghallah-fig5"
         ),
-        size=lambda *_: _notes_size(),
+        size=lambda *_: "; ".join(
+            f"{part}: {len(one):,} sentences of {len(np.unique(one.note)):,} notes"
+            for part, one in (own_notes() or {}).items()
+        ),
     ),
     Layout(
         "logits",

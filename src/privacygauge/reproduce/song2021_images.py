@@ -91,17 +91,14 @@ class Convolutions:
         from torch import nn
 
         first, second = self.channels
-        return nn.Sequential(
-            nn.Unflatten(1, (1, self.side, self.side)),
-            nn.Conv2d(1, first, 3, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Conv2d(first, second, 3, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Flatten(),
-            nn.Linear(second * (self.side // 4) ** 2, n_classes),
-        )
+        blocks = [
+            layer
+            for before, after in ((1, first), (first, second))
+            for layer in (nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+        ]
+        last = nn.Linear(second * (self.side // 4) ** 2, n_classes)
+        image = nn.Unflatten(1, (1, self.side, self.side))
+        return nn.Sequential(image, *blocks, nn.Flatten(), last)
 
 
 def song_table7(effort: Effort) -> Table:
@@ -111,22 +108,23 @@ def song_table7(effort: Effort) -> Table:
     """
     rows = []
     for number, (name, noise) in enumerate(NOISE.items()):
-        x, y = _images(noise, effort.seed)
-        pairs = _trained(x, y, name, effort, number)
+        x, y = noisy_digits(noise, effort.seed)
+        pairs = _train_pairs(x, y, name=name, effort=effort, number=number)
         rows.append(Row(name, _cells(pairs, effort.seed)))
     rows += printed_rows(TABLE_7)
     return Table("song-table7", "Song & Mittal (2021), Table 7, on digits", tuple(rows), _NOTES)
 
 
-def _images(noise: float, seed: int) -> tuple[NDArray[np.float32], Ints]:
+def noisy_digits(noise: float, seed: int) -> tuple[NDArray[np.float32], Ints]:
+    """Return the digits in a random order, under grey noise of a standard deviation, (n, 64)."""
     x, y = digits()
     order = seeds.stream(seed, "reproduce", "digits").permutation(len(y))
     rng = seeds.stream(seed, "reproduce", "noise")
     return (x + noise * rng.normal(size=x.shape)).astype(np.float32)[order], y[order]
 
 
-def _trained(
-    x: NDArray[np.float32], y: Ints, name: str, effort: Effort, number: int
+def _train_pairs(
+    x: NDArray[np.float32], y: Ints, *, name: str, effort: Effort, number: int
 ) -> list[tuple[Predictions, Predictions]]:
     n = 1 if effort.quick else PAIRS
     sides = (Side(0, MEMBERS), Side(2 * MEMBERS, MEMBERS))
