@@ -121,8 +121,8 @@ class BoostedLogistic:
         return np.column_stack([1 - one, one])
 
 
-def _new_regression(random_state: int) -> BoostedLogistic:
-    # Nothing in it is random.
+def boosted_logistic(random_state: int) -> BoostedLogistic:
+    """Return an untrained regression; nothing in it is random."""
     return BoostedLogistic()
 
 
@@ -176,7 +176,7 @@ def long_table2_causes(effort: Effort) -> Table:
     ways: Mapping[str, tuple[str, object]] = {
         "NN-Adult, single records a step": ("NN-Adult", single),
         "NN-Adult, single records a step, own start": ("NN-Adult", OwnStart(single)),
-        "LR-Adult, boosted": ("LR-Adult", _new_regression),
+        "LR-Adult, boosted": ("LR-Adult", boosted_logistic),
     }
     parts = len(ways) + 1
     rows = [

@@ -156,7 +156,7 @@ def _cells(pairs: Sequence[tuple[Predictions, Predictions]], seed: int) -> dict[
         right = target.answers.argmax(axis=1) == target.labels
         for name, side in (("train accuracy", target.member), ("test accuracy", ~target.member)):
             found.setdefault(name, []).append(proportion(right[side], level=LEVEL))
-        # Attack networks are drawn anew for each pair, as its models are.
+        # Attack networks are drawn for each pair by itself, as its models are.
         rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed + number, "deal"))
         guessed = {}
         for result in audit(rounds, ATTACKS, seed=seed + number, level=LEVEL):

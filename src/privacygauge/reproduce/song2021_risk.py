@@ -225,7 +225,7 @@ def _views(effort: Effort, data: str) -> tuple[_View, ...]:
     return tuple(
         _View(
             name,
-            # Attack networks are drawn anew for each pair, as its models are.
+            # Attack networks are drawn for each pair by itself, as its models are.
             tuple(_fit(*pair, effort.seed + number) for number, pair in enumerate(pairs)),
             "authors" if name == undefended else name,
         )

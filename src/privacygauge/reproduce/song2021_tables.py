@@ -299,7 +299,7 @@ def song_table5(effort: Effort) -> Table:
     for name, (number, (target, shadow)) in product(_GAMES, enumerate(pairs)):
         # "half known" is the game without a shadow model.
         game = WhiteBoxGame(target, None if name == _GAMES[0] else shadow)
-        # Halves and attack networks are drawn anew for each pair: with common draws the spread over
+        # Each pair has halves and attack networks of its own: with common draws the spread over
         # pairs would leave both out.
         seed = effort.seed + number
         rounds = game.deal(1, seeds.stream(seed, "deal"))
