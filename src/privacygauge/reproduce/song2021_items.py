@@ -340,8 +340,7 @@ ITEMS = items(
     ("fig9", "features by class", Status.STAND_IN, _LOCATION),
     ("fig10", "priors", Status.STAND_IN, _LOCATION),
     ("fig11", "calibration, MemGuard", Status.STAND_IN, _LOCATION),
-    ("fig12", "calibration by architecture, defended", Status.STAND_IN,
-     f"{_LOCATION}; kept in its quick form"),
+    ("fig12", "calibration by architecture, defended", Status.STAND_IN, _LOCATION),
 )  # fmt: skip
 """All tables and figures of the paper."""
 
