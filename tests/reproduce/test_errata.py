@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.stats import multinomial, poisson
+from scipy.stats import t as student
 
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.resolution import bin_numbers
@@ -53,6 +54,40 @@ def test_no_printed_accuracy_follows_from_precision_and_recall_at_even_odds():
     for name, (accuracy, precision, recall) in printed_rates():
         fpr = recall * (1 - precision) / precision
         assert abs((recall + 1 - fpr) / 2 - accuracy) > 0.0015, name
+
+
+P_VALUES = {
+    "untargeted": 2.89e-7,
+    "frequency": 8.29e-8,
+    "distance": 1.85e-20,
+    "NB-Purchase": 1.16e-42,
+    "LR-Purchase": 7.78e-25,
+    "NN-Adult": 1.57e-6,
+    "NB-Adult": 3.76e-8,
+    "LR-Adult": 0.9343,
+}
+"""P-values of the correlations in Tables 1 and 2 of Long et al."""
+
+
+def test_one_of_eight_printed_p_values_does_not_follow_from_its_correlation():
+    printed = {name: row[3] for name, row in long2017.TABLE_1.items()}
+    printed |= {
+        name: row.correlation for name, row in long2017.TABLE_2.items() if name != "NN-Purchase"
+    }
+    reckoned = {
+        name: 2 * student.sf(abs(r) * math.sqrt((long2017.TARGETS - 2) / (1 - r * r)), 98)
+        for name, r in printed.items()
+    }
+    off = {name for name, p in P_VALUES.items() if abs(reckoned[name] / p - 1) > 0.04}
+    assert off == {"LR-Adult"}
+    assert reckoned["LR-Adult"] == pytest.approx(0.9937, abs=1e-4)
+
+
+def test_the_better_of_two_attacks_of_long_et_al_has_the_lower_correlation():
+    untargeted = long2017.TABLE_1["untargeted"]
+    frequency = long2017.TABLE_1["frequency"]
+    assert untargeted[0] > frequency[0]
+    assert untargeted[3] < frequency[3]
 
 
 def test_a_dtp_above_4_ln_2_takes_bins_or_a_class_of_two():
@@ -198,6 +233,62 @@ def test_song_and_mittals_classes_gain_from_half_a_point_on():
     assert sum(gain < 0.01 - 1e-9 for gain in gains) == 2
     assert min(gains) == pytest.approx(0.006, abs=1e-9)
     assert max(gains) == pytest.approx(0.036, abs=1e-9)
+
+
+def test_one_correctness_attack_of_song_and_mittal_does_not_follow_from_its_accuracies():
+    """Half of the members that are right and of the others that are wrong."""
+    off = {}
+    for columns, rows in (song2021.TABLE_2, song2021.TABLE_4_UNDEFENDED, song2021.TABLE_5):
+        for name, row in rows.items():
+            printed = dict(zip(columns, row, strict=True))
+            reckoned = (printed["train accuracy"] + 1 - printed["test accuracy"]) / 2
+            # Three printed numbers, each rounded to a tenth of a point.
+            if abs(printed["correctness"] - reckoned) > 0.001 + 1e-9:
+                off[name] = printed["correctness"] - reckoned
+    assert set(off) == {"Texas100, no defence"}
+    assert off["Texas100, no defence"] == pytest.approx(0.0011, abs=1e-4)
+
+
+TABLE_9 = (
+    (0.662, 0.656, 0.679, 0.700, 0.561, 0.516, 0.513, 0.509, 0.536, 0.391),
+    (0.900, 0.894, 0.904, 0.905, 0.960, 0.830, 0.827, 0.835, 0.843, 0.912),
+)
+TABLE_11 = (
+    (0.685, 0.675, 0.686, 0.714, 0.547, 0.487, 0.482, 0.476, 0.522, 0.329),
+    (0.916, 0.910, 0.917, 0.924, 0.972, 0.871, 0.869, 0.873, 0.881, 0.950),
+)
+"""AUC of the loss and of the likelihood ratio in the ten columns of Mireshghallah et al."""
+
+
+def test_the_normalised_energy_is_no_better_loss_overall():
+    lower = [
+        sum(new < old for new, old in zip(after, before, strict=True))
+        for before, after in zip(TABLE_9, TABLE_11, strict=True)
+    ]
+    assert lower == [6, 0]
+
+
+def test_one_metric_of_mireshghallah_et_al_falls_from_samples_to_patients():
+    samples, patients = (line.published for line in mireshghallah2022.TABLE_2)
+    fallen = [
+        column
+        for column, one, other in zip(mireshghallah2022.COLUMNS, samples, patients, strict=True)
+        if other < one
+    ]
+    assert fallen == ["recall, loss, mean-train"]
+
+
+def test_the_deviations_of_meeus_et_al_are_halved_beside_one_way_and_one_attack_alone():
+    def factors(table, way):
+        place = list(meeus2023.METHODS).index(way)
+        return [
+            table["UK census", by][place][1] / table["UK census", by][-1][1]
+            for by in ("SynthPop", "BayNet")
+        ]
+
+    assert factors(meeus2023.TABLE_2, "log-likelihood") == pytest.approx([1.95, 2.25], abs=0.01)
+    assert factors(meeus2023.TABLE_2, "random") == pytest.approx([2.19, 1.375], abs=0.01)
+    assert factors(meeus2023.TABLE_3, "log-likelihood") == pytest.approx([1.12, 0.72], abs=0.01)
 
 
 @pytest.mark.slow

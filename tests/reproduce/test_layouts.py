@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from privacygauge.cli.main import app
 from privacygauge.datasets.local_copies import data_in, own_file, own_logits, purchases
+from privacygauge.datasets.public import own_notes
 from privacygauge.errors import InputError
 from privacygauge.reproduce import REPRODUCTIONS, Effort, long2017, make, reproduction
 from privacygauge.reproduce.catalogue import judgement
@@ -34,6 +35,25 @@ def purchases_in(folder, n=2_300, d=40, m=4):
     y = rng.integers(m, size=n)
     x = rng.random((n, d)) < rng.random((m, d))[y]
     np.savez(folder / "purchases.npz", x=x.astype(np.uint8), y=y)
+    return folder
+
+
+def notes_in(folder, **parts):
+    """Write 24 notes of three sentences a side, each of 30 words from a short list."""
+    rng = np.random.default_rng(0)
+    words = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "u", "an", "er")]
+    for start, part in enumerate(("member", "nonmember", "population")):
+        lines = [
+            {
+                "text": " ".join(rng.choice(words, 14 if place == 0 else 30)),
+                "note_id": 100 * start + note,
+                "sentence": place,
+            }
+            for note in range(24)
+            for place in range(3)
+        ]
+        text = parts.get(part) or "".join(json.dumps(line) + "\n" for line in lines)
+        (folder / f"notes_{part}.jsonl").write_text(text)
     return folder
 
 
@@ -171,3 +191,57 @@ def test_data_need_a_name(tmp_path):
         ran = CliRunner().invoke(app, ["reproduce", *words, "--data", str(tmp_path)])
         assert isinstance(ran.exception, InputError)
         assert str(ran.exception).startswith("--data needs NAME")
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_notes_and_models_of_the_readers_own_are_audited_as_they_are(tmp_path):
+    """A made-up target that learnt the members for long, and the reference that it began with."""
+    pytest.importorskip("transformers")
+    from privacygauge.language.training import train_further, train_reference
+
+    folder = notes_in(tmp_path)
+    with pytest.raises(InputError, match=r"data must be a folder with notes_member\.jsonl and "):
+        data_in_folder("mireshghallah-table2", folder)
+    with data_in(folder):
+        notes = own_notes()
+    tiny = {"layers": 1, "hidden": 64, "vocabulary": 300}
+    train_reference(notes["population"].text, folder / "reference", epochs=2, **tiny)
+    members = notes["member"].text
+    train_further(folder / "reference", members, folder / "target", epochs=100, rate=3e-3)
+    effort = Effort(quick=True, n_jobs=1, data=folder)
+    result = make.make_result(reproduction("mireshghallah-table2"), effort)
+    assert "member: 72 sentences of 24 notes" in result.data["notes and models"]
+    rows = {row.label: row.cells for row in result.table.rows}
+    found = rows["sample level"]["AUC, LR"].ours
+    assert found.low > 0.5
+    assert found.n == 48
+    assert "the reader's own" in result.table.notes[0]
+    # On the paper's own data its numbers are compared.
+    assert judgement("mireshghallah-table2", data=result.data).same_data == ("*",)
+    # Without Table 7, which needs found and missed members among hundreds of notes.
+    for name in ("table3", "table11", "fig3", "fig4", "fig5"):
+        made = make.make_result(reproduction(f"mireshghallah-{name}"), effort)
+        assert made.table.measured, name
+    with pytest.raises(InputError, match="data cannot be given for mireshghallah-table4"):
+        data_in_folder("mireshghallah-table4", folder)
+
+
+def test_notes_of_another_form_are_refused(tmp_path):
+    with data_in(notes_in(tmp_path)):
+        assert {part: len(one) for part, one in own_notes().items()} == {
+            "member": 72,
+            "nonmember": 72,
+            "population": 72,
+        }
+    for given, message in (
+        ("nonsense\n", "must hold a JSON object with text, note_id, sentence in each line"),
+        ('{"text": "a"}\n', "must hold a JSON object with text, note_id, sentence in each line"),
+        ('{"text": " ", "note_id": 1, "sentence": 0}\n', "must be a text that is not empty"),
+        ('{"text": "a", "note_id": 5, "sentence": 0}\n', "a note_id must be in one file, and 5"),
+    ):
+        with (
+            data_in(notes_in(tmp_path, nonmember=given)),
+            pytest.raises(InputError, match=message),
+        ):
+            own_notes()

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import rankdata
 
 import privacygauge as pg
 from privacygauge.report.values import Severity
@@ -62,3 +63,34 @@ def test_the_command_says_the_same(released, tmp_path, capsys):
     assert report["controls"]["reference"]["auc"]["value"] == pytest.approx(REFERENCE, abs=5e-4)
     assert report["headline"]["attack"].startswith("likelihood-ratio")
     assert report["verdict"]["headline"].startswith("The test is not honest")
+
+
+PRINTED = 0.900
+"""AUC of the likelihood ratio in Table 2 of the paper."""
+
+
+@pytest.mark.slow
+def test_the_printed_area_is_that_of_members_with_another_members_reference(released):
+    """The authors' code draws target and reference losses of members independently."""
+    rng = np.random.default_rng(0)
+    member = released["member"].to_numpy() == 1
+    target = released["energy_target"].to_numpy()
+    reference = released["energy_reference"].to_numpy()
+    others = target[~member] - reference[~member]
+    n = len(others)
+    assert n == 1_718
+
+    def area(ratio):
+        ranks = rankdata(np.concatenate([-ratio, -others]))[:n]
+        return (ranks.sum() - n * (n + 1) / 2) / n**2
+
+    together = []
+    apart = []
+    for _ in range(10):
+        rows, other_rows = (rng.choice(member.sum(), n, replace=False) for _ in range(2))
+        together.append(area(target[member][rows] - reference[member][rows]))
+        apart.append(area(target[member][rows] - reference[member][other_rows]))
+    assert np.mean(together) == pytest.approx(AREAS["likelihood-ratio"], abs=0.004)
+    # A draw varies by .005; ten of them by .0015.
+    assert np.mean(apart) == pytest.approx(PRINTED, abs=0.006)
+    assert max(apart) < min(together)

@@ -32,11 +32,31 @@ def words(result):
 
 
 def test_quick_forms_that_may_decide_are_kept_in_both_forms():
-    """All others decide nothing; of these the figures of Feldman et al. are kept."""
+    """All others decide nothing, whatever they measure."""
     deciding = {name for name, one in JUDGEMENTS.items() if one.quick}
-    assert {name for name in deciding if name.startswith("feldman")} == set(SMALL)
+    assert deciding == set(SMALL)
     assert deciding <= set(WHOLE)
     assert {one.form for one in SMALL.values()} == {QUICK}
+
+
+@pytest.mark.parametrize("name", sorted(set(WHOLE) - set(SMALL)))
+def test_what_no_quick_form_may_decide_is_open_there(name):
+    """Were the full table a quick one, its numbers would be open and its claims undecided."""
+    decided = {"agrees", "differs", "holds", "the opposite"}
+    quick = judgement(name, QUICK).of(WHOLE[name].table)
+    assert not decided & {*quick.numbers, *(one.word for one in quick.claims)}
+
+
+def test_the_verdict_of_a_quick_form_never_counts_more_than_that_of_the_full_one():
+    """Over all kept results together, numbers and claims that are in both forms."""
+    count = {QUICK: 0, FULL: 0}
+    for name, small in SMALL.items():
+        quick = words(small)
+        full = words(WHOLE[name])
+        for key in set(quick) & set(full):
+            count[QUICK] += quick[key] in ("agrees", "holds")
+            count[FULL] += full[key] in ("agrees", "holds")
+    assert 0 < count[QUICK] <= count[FULL]
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))

@@ -60,6 +60,27 @@ def test_what_the_gradients_add_is_a_difference_on_the_same_records(monkeypatch)
     assert not isinstance(rows["train accuracy"]["accuracy"].ours, Skipped)
 
 
+def test_every_pair_has_draws_of_its_own(monkeypatch):
+    """With the same halves and attack networks the spread over pairs would leave both out."""
+    monkeypatch.setattr(song2021_tables, "WHITE_BOX_ATTACKS", ATTACKS)
+    monkeypatch.setattr(song2021_tables, "COMPARED", ("modified-entropy", GRADIENT_NORM))
+    monkeypatch.setattr(
+        song2021_tables,
+        "trained_sides",
+        # Equal models, so that the attackers' own draws alone can differ.
+        lambda effort, n, data: [(made_side(0, hidden=0.7), made_side(10)) for _ in range(n)],
+    )
+    summed = []
+    over_fits = song2021_tables.over_fits
+    monkeypatch.setattr(
+        song2021_tables,
+        "over_fits",
+        lambda fits: summed.append({fit.value for fit in fits}) or over_fits(fits),
+    )
+    song_table5(Effort(n_jobs=1))
+    assert max(map(len, summed)) > 1
+
+
 def test_pairs_of_models_that_differ_widen_the_interval():
     def one(value):
         return Estimate(value, value - 0.03, value + 0.04, 0.95, 100, "exact")

@@ -12,7 +12,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.local_copies import read_checked, read_own
+from privacygauge.datasets.local_copies import content_of, own_file, read_checked, read_own
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -171,14 +171,57 @@ def mtsamples(part: str) -> Sentences:
         raise InputError(f"part must be one of {checks.short_list(PARTS)}, got {part!r}")
     name = f"mtsamples_{part}.jsonl"
     absent = "the notes may be shared with credit only, so they are not fetched for you"
-    content = read_own(name, _SHA256[part], absent)
-    # Not `splitlines`: texts may hold other line separators.
-    rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line]
+    return _sentences(read_own(name, _SHA256[part], absent), name)
+
+
+def _sentences(content: bytes, name: str) -> Sentences:
+    """Return the sentences of a JSON Lines file: text, note_id and sentence in each line."""
+    keys = ("text", "note_id", "sentence")
+    try:
+        # Not `splitlines`: texts may hold other line separators.
+        rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line.strip()]
+        text, note, place = ([row[key] for row in rows] for key in keys)
+    except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{name} must hold a JSON object with {', '.join(keys)} in each line, and does not: "
+            f"{error}"
+        ) from error
+    if not text or not all(isinstance(one, str) and one.strip() for one in text):
+        raise InputError(f"every text of {name} must be a text that is not empty")
     return Sentences(
-        tuple(row["text"] for row in rows),
-        checks.integers([row["note_id"] for row in rows], "note_id"),
-        checks.integers([row["sentence"] for row in rows], "sentence"),
+        tuple(text), checks.integers(note, "note_id"), checks.integers(place, "sentence")
     )
+
+
+NOTES = {part: f"notes_{part}.jsonl" for part in ("member", "nonmember", "population")}
+"""Part to the file of the user's own notes."""
+
+
+def own_notes() -> dict[str, Sentences] | None:
+    """Return the user's own notes by part; None unless all files of `NOTES` are there.
+
+    Raises
+    ------
+    InputError
+        If a file has another format, or a note is in two parts.
+    """
+    paths = {part: own_file(name) for part, name in NOTES.items()}
+    found = {
+        part: _sentences(content_of(path), path.name)
+        for part, path in paths.items()
+        if path is not None
+    }
+    if len(found) < len(NOTES):
+        return None
+    known: dict[int, str] = {}
+    for part, sentences in found.items():
+        for note in np.unique(sentences.note).tolist():
+            if known.setdefault(note, part) != part:
+                raise InputError(
+                    f"a note_id must be in one file, and {note} is in {NOTES[known[note]]} and "
+                    f"{NOTES[part]}: number the notes of all files together"
+                )
+    return found
 
 
 # Handwritten digits, which come with scikit-learn.

@@ -11,6 +11,7 @@ from privacygauge.reproduce import (
     feldman2019_items,
     feldman2019_logits,
     long2017,
+    long2017_causes,
     long2017_figures,
     long2017_items,
     meeus2023,
@@ -21,6 +22,7 @@ from privacygauge.reproduce import (
     song2021_architectures,
     song2021_calibration,
     song2021_embedding,
+    song2021_images,
     song2021_items,
     song2021_risk,
     song2021_tables,
@@ -34,6 +36,11 @@ _MADE = {
     "Long et al. (2017)": (
         ("long-table1", "three attacks", long2017.long_table1),
         ("long-table2", "models and data", long2017.long_table2),
+        (
+            "long-table2-causes",
+            "Adult otherwise",
+            long2017_causes.long_table2_causes,
+        ),
         ("long-table3", "training stability", long2017.long_table3),
         (
             "long-fig1",
@@ -92,6 +99,7 @@ _MADE = {
         ("song-table4-defences", "Location30 defended", song2021_tables.song_table4_defences),
         ("song-table5", "white box", song2021_tables.song_table5),
         ("song-table6", "risk thresholds", song2021_risk.song_table6),
+        ("song-table7", "image data", song2021_images.song_table7),
         ("song-fig2", "accuracy by epoch", song2021_training.song_fig2),
         (
             "song-fig3",

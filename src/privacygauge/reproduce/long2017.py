@@ -254,18 +254,22 @@ def long_table2(effort: Effort) -> Table:
     rows = []
     for number, (label, paper) in enumerate(TABLE_2.items()):
         found = play_distance_attack(label, effort, part_of(effort, number, len(TABLE_2)))
-        evaluation = found.evaluations[0]
-        published = (paper.accuracy, paper.precision, paper.recall)
-        cells = {
-            "train accuracy": Cell(paper.train, found.train_accuracy),
-            "test accuracy": Cell(paper.test, found.test_accuracy),
-            **_rates(evaluation, published),
-            "mean PDTP": Cell(paper.pdtp, found.mean_pdtp or Skipped("PDTP", "not measured")),
-            "correlation": Cell(paper.correlation, _correlation(found, evaluation.title)),
-        }
-        rows.append(Row(label, cells))
+        rows.append(Row(label, cells_of_table_2(found, paper)))
     notes = (*notes_of(effort, QUICK_2), _ADULT)
     return Table("long-table2", "Long et al. (2017), Table 2", tuple(rows), notes)
+
+
+def cells_of_table_2(found: CandidateAudit, paper: PublishedRow) -> dict[str, Cell]:
+    """Return a row of Table 2: accuracies, rates of its only attack, mean PDTP and correlation."""
+    evaluation = found.evaluations[0]
+    published = (paper.accuracy, paper.precision, paper.recall)
+    return {
+        "train accuracy": Cell(paper.train, found.train_accuracy),
+        "test accuracy": Cell(paper.test, found.test_accuracy),
+        **_rates(evaluation, published),
+        "mean PDTP": Cell(paper.pdtp, found.mean_pdtp or Skipped("PDTP", "not measured")),
+        "correlation": Cell(paper.correlation, _correlation(found, evaluation.title)),
+    }
 
 
 def _rates(evaluation: Evaluation, published: Sequence[float]) -> dict[str, Cell]:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Ints
@@ -28,6 +29,7 @@ from privacygauge.datasets.local_copies import (
     purchases,
     texas100,
 )
+from privacygauge.datasets.public import NOTES, own_notes
 from privacygauge.errors import InputError
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.page import figure_svg
@@ -67,6 +69,9 @@ def _records(x: NDArray[Any], y: Ints) -> str:
     classes = int(y.max(initial=-1)) + 1
     return f"{len(x):,} records, {x.shape[1]:,} columns, {classes:,} classes"
 
+
+_MODEL = ("config.json", "model.safetensors")
+"""Files of a model's folder that a checksum is of; the tokenizer lies beside them."""
 
 PREDICTIONS = (
     "location_labels_membership.npz",
@@ -139,6 +144,26 @@ LAYOUTS = (
         ),
         serves="long-table1 long-table2 long-fig1 long-fig2 long-fig3 long-fig4",
         size=lambda path: _records(*purchases(path)),
+    ),
+    Layout(
+        "notes and models",
+        files=(
+            *NOTES.values(),
+            *(f"{kind}/{file}" for kind in ("target", "reference") for file in _MODEL),
+        ),
+        form=(
+            "a JSON object a line with text, note_id (no note in two files) and sentence, its "
+            "place in the note; target and reference: folders of masked Hugging Face models with "
+            "tokenizers"
+        ),
+        serves=(
+            "mireshghallah-table2 mireshghallah-table3 mireshghallah-table7 mireshghallah-table11 "
+            "mireshghallah-fig3 mireshghallah-fig4 mireshghallah-fig5"
+        ),
+        size=lambda *_: "; ".join(
+            f"{part}: {len(one):,} sentences of {len(np.unique(one.note)):,} notes"
+            for part, one in (own_notes() or {}).items()
+        ),
     ),
     Layout(
         "logits",

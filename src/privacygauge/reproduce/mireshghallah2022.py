@@ -16,7 +16,7 @@ import numpy as np
 
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.public import PARTS, Sentences, mtsamples
+from privacygauge.datasets.public import PARTS, Sentences, mtsamples, own_notes
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.roc import auc
@@ -251,14 +251,53 @@ class ModelSetting:
         return self.folder / "models" / f"{label}-{digest}"
 
 
+@dataclass(frozen=True)
+class OwnModels(ModelSetting):
+    """The reader's own notes and models: one draw, and nothing is trained."""
+
+    notes: Mapping[str, Sentences] = field(default_factory=dict)
+    """Side to its sentences."""
+    models: Path = Path()
+    """Folder with the folders `target` and `reference`."""
+
+    def target(self, target: Target, draw: int) -> Path:
+        """Return the folder of the target; a target of another training raises `InputError`."""
+        if target != Target():
+            raise InputError(
+                "a folder has one target: tables of several targets are made without data"
+            )
+        return self.models / "target"
+
+    def reference(self, domain: Domain, size: Size = "base") -> Path:
+        """Return the folder of the reference model."""
+        return self.models / "reference"
+
+    def _notes(self, name: str, draw: int) -> Sentences:
+        return self.notes[name]
+
+
 @contextlib.contextmanager
 def model_setting(effort: Effort) -> Iterator[ModelSetting]:
     """Yield the setting of an effort; without a folder to keep them, models are removed at the end.
 
-    The models of ``DIR/runs/full/mireshghallah-table2`` lie beside it, in `FOLDER`.
+    The models of ``DIR/runs/full/mireshghallah-table2`` lie beside it, in `FOLDER`. Of a folder of
+    the reader's own with notes and models, nothing is trained.
     """
     with kept_or_scratch(effort.shared(FOLDER)) as place:
-        yield ModelSetting(Scale.of(effort), effort.seed, Path(place), effort.n_jobs)
+        scale = Scale.of(effort)
+        own = effort.data
+        notes = None if own is None else own_notes()
+        if own is None or notes is None:
+            yield ModelSetting(scale, effort.seed, Path(place), effort.n_jobs)
+        else:
+            yield OwnModels(
+                replace(scale, draws=1),
+                effort.seed,
+                Path(place),
+                effort.n_jobs,
+                notes=notes,
+                models=own,
+            )
 
 
 def far_texts(most: int) -> tuple[str, ...]:
@@ -607,10 +646,25 @@ def score_lines(
         yield line, known[line.asked]
 
 
+_COMMON_NOTES = (
+    "Sample level is of 10 to 60 tokens; the paper's Section 4 is of more than 20 but for Table 3.",
+    "The paper's precision and recall turn out to be those of the oracle, whose threshold comes "
+    "from the judged non-members; ours of the population are an attacker's.",
+    "Energies are means over 10 balanced masks of 15%; the paper's text has 10 random ones, its "
+    "code 20.",
+)
+
+
 def notes_on(effort: Effort) -> tuple[str, ...]:
     """Return the notes on all tables: differences in data, models and sizes from the paper's."""
     scale = Scale.of(effort)
     (small_layers, small_hidden), (layers, hidden) = scale.sizes
+    if effort.data is not None:
+        return (
+            "Notes, target and reference are the reader's own: nothing is trained. Intervals are "
+            "by note.",
+            *_COMMON_NOTES,
+        )
     return (
         "Medical transcriptions stand in for MIMIC-III, notes for patients, and small models for "
         f"BERT: layers x units {layers} x {hidden}, and {small_layers} x {small_hidden} where a "
@@ -619,12 +673,7 @@ def notes_on(effort: Effort) -> tuple[str, ...]:
         f"Draws: {scale.draws}, each of {scale.notes} notes of members, as many of non-members and "
         "of the population. No two draws share a note; the reference model is the same in all. "
         "Intervals are Student's over the draws; those of a single draw are by note.",
-        "Sample level is of 10 to 60 tokens; the paper's Section 4 is of more than 20 but for "
-        "Table 3.",
-        "The paper's precision and recall turn out to be those of the oracle, whose threshold "
-        "comes from the judged non-members; ours of the population are an attacker's.",
-        "Energies are means over 10 balanced masks of 15%; the paper's text has 10 random ones, "
-        "its code 20.",
+        *_COMMON_NOTES,
     )
 
 

@@ -225,7 +225,8 @@ def _views(effort: Effort, data: str) -> tuple[_View, ...]:
     return tuple(
         _View(
             name,
-            tuple(_fit(*pair, effort.seed) for pair in pairs),
+            # Attack networks are drawn for each pair by itself, as its models are.
+            tuple(_fit(*pair, effort.seed + number) for number, pair in enumerate(pairs)),
             "authors" if name == undefended else name,
         )
         for name, pairs in found.items()
