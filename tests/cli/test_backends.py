@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -298,3 +299,31 @@ def test_a_worker_with_another_version_is_one_line(name, own, older, tmp_path):
     assert process.returncode == 2
     (line,) = said.splitlines()
     assert "a worker has privacygauge 0.0.1, and here it is" in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_tasks", range(0, 12, 12 // quarter(12)))
+def test_a_terminated_command_leaves_nothing_in_temporary_folders(n_tasks, own, tmp_path):
+    """Its workers' shared memory, which joblib keeps in /dev/shm, among them."""
+    aside = tmp_path / "tmp"
+    aside.mkdir()
+    environment = {**os.environ, "TMPDIR": str(aside)}
+    command = [*COMMAND, *OWN, "--jobs", "2", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        command, cwd=own, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_for_tasks(tmp_path / "out", process, n_tasks)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    # Joblib's tracker may say what else it removed.
+    assert "\nprivacygauge: terminated: every file is whole or was not written\n" in said
+
+    def left():
+        shared = Path("/dev/shm").glob(f"*{process.pid}*")
+        return [*aside.iterdir(), *shared]
+
+    until = time.monotonic() + 60  # workers end by themselves, and their tracker after them
+    while left() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not left()
