@@ -9,6 +9,7 @@ the same.
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -174,6 +175,69 @@ def budgets(options: argparse.Namespace) -> list[str]:
     return rows
 
 
+def bound(options: argparse.Namespace) -> list[str]:
+    """Return processor times of training beside what no training of these networks can avoid.
+
+    That is the matrix products of a step, as batched products of as many networks as are trained at
+    once, and one pass over what Adam reads and writes. All take turns in this process.
+    """
+    torch.set_num_threads(1)
+    epochs = 10
+    hidden = 64
+    networks = Networks(LONG_2017, epochs, BATCH)
+    data, classes = records()
+    inside = np.ones((options.models, N), bool)
+    cohort = Cohort(data, classes, inside, range(options.models), CLASSES, np.arange(N))
+    m = networks.stack_size(cohort).models
+    steps = epochs * N // BATCH
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(m, BATCH, D, generator=generator)
+    first, inner = torch.rand(m, D, hidden), torch.rand(m, BATCH, hidden)
+    last, outer = torch.rand(m, hidden, CLASSES), torch.rand(m, BATCH, CLASSES)
+    n_weights = (D + 1) * hidden + (hidden + 1) * CLASSES
+    weights, moment, square, gradient = (torch.rand(m, n_weights) for _ in range(4))
+
+    def products() -> None:
+        for _ in range(steps):
+            torch.bmm(x, first)  # forward
+            torch.bmm(inner, last)
+            torch.bmm(inner.mT, outer)  # backward, without the gradient of the features
+            torch.bmm(outer, last.mT)
+            torch.bmm(x.mT, inner)
+
+    def traffic() -> None:
+        for _ in range(steps):  # four arrays read and three written, of seven in Adam
+            torch.add(weights, gradient, out=weights)
+            moment.mul_(0.999)
+            square.mul_(0.999)
+
+    calls: dict[str, tuple[Callable[[], object], int]] = {
+        "ours": (lambda: ours(networks, range(m)), m),
+        "loop": (lambda: users_loop(networks, 2, loader=False), 2),
+        "matrix products": (products, m),
+        "Adam's memory": (traffic, m),
+    }
+    for call, _ in calls.values():
+        call()
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(options.repeat):
+        for name, (call, models) in calls.items():
+            began = time.process_time()
+            call()
+            taken[name].append(1e6 * (time.process_time() - began) / models / steps)
+    rows = [
+        f"64 tanh, {m} at once, \u00b5s of the processor a network and step, {options.repeat} turns"
+    ]
+    for name, values in taken.items():
+        rows.append(f"  {name}: {np.median(values):.0f} ({min(values):.0f} to {max(values):.0f})")
+    pairs = zip(*taken.values(), strict=True)
+    shares = [(loop / one, (a + b) / one, loop / (a + b)) for one, loop, a, b in pairs]
+    for place, name in enumerate(("loop over ours", "bound over ours", "loop over bound")):
+        values = [share[place] for share in shares]
+        rows.append(f"  {name}: {np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})")
+    return rows
+
+
 def on_gpu(options: argparse.Namespace) -> list[str]:
     """Return the ratio on a GPU for networks of 64 tanh, if there is one."""
     if not torch.cuda.is_available():
@@ -234,10 +298,13 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--repeat", type=int, default=3)
+    parts = (small, bound, wide, engines, curve, budgets, on_gpu)
+    parser.add_argument("--only", choices=[part.__name__ for part in parts])
     options = parser.parse_args()
     torch.set_num_threads(1)
-    for part in (small, wide, engines, curve, budgets, on_gpu):
-        show(part(options))
+    for part in parts:
+        if options.only in (None, part.__name__):
+            show(part(options))
 
 
 if __name__ == "__main__":

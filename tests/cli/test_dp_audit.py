@@ -111,6 +111,8 @@ def test_a_report_is_written_and_the_table_is_printed(canaries, tmp_path):
         ),
         (("--epsilon", "1", "--guesses", "0"), "n_guesses must be at least 1, got 0"),
         (("--epsilon", "1", "--guesses", "9", "--runs", "many"), "--guesses goes with --runs one"),
+        (("--epsilon", "1", "--steps", "9"), "--steps goes with --runs many"),
+        (("--epsilon", "1", "--sampling-rate", "0.5"), "--sampling-rate goes with --steps"),
         (("--epsilon", "1", "--fail-above", "auc=1"), "no metric 'auc'; there are epsilon"),
     ],
 )

@@ -4,15 +4,19 @@ import datetime
 import gzip
 import itertools
 import json
+import tempfile
 import tracemalloc
 import uuid
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from privacygauge.audits.classifier.predictions import audit_classifier
 from privacygauge.audits.generator.audit import audit_synthetic
@@ -61,8 +65,8 @@ def test_separators_and_decimal_marks_change_no_value(tmp_path, separator, decim
     frame.to_csv(file, sep=separator, decimal=decimal, index=False)
     frame.to_csv(plain, index=False)
     expected = read_table(plain)
-    for given in (None, separator):
-        found = read_table(file, separator=given)
+    for said in (None, separator):
+        found = read_table(file, separator=said)
         assert found.schema == expected.schema
         np.testing.assert_array_equal(found.values, expected.values)
     options = {"label": "label", "drop": ["income"]}
@@ -369,6 +373,96 @@ def of_related(folder, form):
 )
 def test_names_stay_as_they_stand(tmp_path, read, form):
     assert len(set(read(tmp_path, form).tolist())) == len(NAMES)
+
+
+CODES = {
+    "leading zeros": ["007", "7", "012", "7"] * 2,
+    "one code": ["007"] * 8,
+    "exponents": ["1E1", "10E0", "10", "2E3"] * 2,
+    "beyond floats": ["1E400", "1E401"] * 4,
+    "telephones": ["+491", "491"] * 4,
+    "with NA": ["NA", "007", "7", "012"] * 2,
+    "NA": ["NA"] * 8,
+    "None": ["None"] * 8,
+    "long": ["9007199254740992", "9007199254740993", "", "5"] * 2,
+    "uuids": [str(uuid.UUID(int=7919 * i)) for i in range(8)],
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("values", CODES.values(), ids=CODES)
+def test_codes_are_no_numbers_in_any_column(tmp_path, values, form):
+    given = [value or None for value in values]
+    there = {value for value in values if value}
+    path = saved(ANSWERS | {"ward": given, "score": range(8)}, tmp_path, form)
+    assert {*as_predictions(path).columns["ward"].tolist()} - {ABSENT} == there
+    assert read_frame(path)["ward"].dropna().tolist() == [value for value in values if value]
+    assert read_table(path).to_frame()["ward"].nunique() == len(there)
+    if "" not in values:  # gaps are refused among features
+        records = {"age": range(8), "ward": values, "label": ["a", "b"] * 4}
+        found = load_records(saved(records, tmp_path, form))
+        assert {*found.columns["ward"].tolist()} == there
+    scores = {"sample": range(8), "energy_target": range(8), "member": [0, 1] * 4, "ward": given}
+    texts = load_text_scores(saved(scores, tmp_path, form)).columns["ward"]
+    assert {*texts.tolist()} - {"missing"} == there
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_whole_numbers_beyond_floats_stay_apart_beside_a_gap(tmp_path, form):
+    numbers = [2**53, 2**53 + 1, None, 5]
+    path = tmp_path / f"t.{form}"
+    if form == "parquet":
+        pq.write_table(pa.table({"a": pa.array(numbers, pa.int64())}), path)
+    else:
+        path.write_text("".join(json.dumps({"a": number}) + "\n" for number in numbers))
+    assert read_content(path, "table")["a"].dropna().tolist() == [str(x) for x in numbers if x]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(("one", "other"), [("007", "7"), ("1E1", "10E0"), ("+491", "491")])
+def test_codes_name_classes(tmp_path, one, other, form):
+    label = [one, other] * 4
+    columns = {f"p_{one}": [0.9, 0.1] * 4, f"p_{other}": [0.1, 0.9] * 4, "member": [0, 0, 1, 1] * 2}
+    found = as_predictions(saved(columns | {"label": label}, tmp_path, form))
+    assert [found.classes[i] for i in found.labels] == label
+    file = saved({"age": range(8), "label": label}, tmp_path, form)
+    for records in (load_records(file), load_categories(file)):
+        assert set(records.names) == {one, other}
+
+
+USUAL = st.integers(-(10**6), 10**6).map(str)
+CODE = st.from_regex(r"(0\d{1,4}|\+\d{1,4}|\d{1,3}E\d{1,3})", fullmatch=True)
+WORD = st.sampled_from(["None", "NA", "nan", "null", "x", "2024-01-05", "12:30"])
+
+
+@settings(max_examples=times(100), deadline=None)
+@given(
+    st.lists(USUAL, max_size=5),
+    st.lists(CODE, min_size=1, max_size=5),
+    st.lists(WORD, max_size=2),
+    st.sampled_from([",", ";", "\t", "|"]),
+)
+def test_a_column_with_one_code_stays_as_written(numbers, codes, words, separator):
+    values = [*numbers, *codes, *words]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "t.csv")
+        pd.DataFrame({"a": values, "b": 0.5}).to_csv(path, index=False, sep=separator)
+        assert read_content(path, "table")["a"].tolist() == values
+
+
+@settings(max_examples=times(100), deadline=None)
+@given(
+    st.lists(
+        st.one_of(USUAL, st.floats(allow_nan=False, allow_infinity=False).map(repr)), min_size=1
+    )
+)
+def test_a_column_of_usual_numbers_is_numbers(values):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "t.csv")
+        pd.DataFrame({"a": values, "b": "x"}).to_csv(path, index=False)
+        found = read_content(path, "table")["a"]
+        assert found.dtype.kind in "if"
+        assert np.allclose(found, [float(value) for value in values], rtol=1e-15)
 
 
 @pytest.mark.parametrize("form", ["npz", "parquet", "csv", "jsonl"])

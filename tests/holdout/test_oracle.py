@@ -110,6 +110,15 @@ def test_accounts_share_the_total():
     assert (oracle.left("b"), oracle.left("c")) == (0, 0)
 
 
+def test_an_account_begins_with_the_whole_of_its_own_budget():
+    oracle = Holdout([0, 1, 1], 2).open(RNG(0), budget=Budget(per_account=2))
+    for left in (2, 1, 0):
+        assert oracle.left("a") == left
+        assert oracle.left("b") == 2
+        if left:
+            oracle.submit([0, 0, 0], account="a")
+
+
 def test_more_accounts_do_not_lift_a_limit_in_nats():
     n = 1_000
     budget = Budget(per_account=1, nats=2.5 * np.log(n + 1))

@@ -35,6 +35,15 @@ def test_a_file_of_somebody_else_stays(name: str, tmp_path: Path) -> None:
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {name: b"mine"}
 
 
+def test_a_folder_in_the_place_of_a_result_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "roc.csv").mkdir()
+    for attempt in (require_free, write_results):
+        with pytest.raises(OutputError, match=r"roc\.csv is a directory, and a file is to be") as e:
+            attempt(tmp_path, FILES)
+        assert "\n" not in str(e.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["roc.csv"]
+
+
 def test_a_file_that_was_changed_since_is_its_owners(tmp_path: Path) -> None:
     write_results(tmp_path, FILES)
     (tmp_path / "roc.csv").write_bytes(b"edited")

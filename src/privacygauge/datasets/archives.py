@@ -428,8 +428,12 @@ def first_texts(path: Path, n: int) -> dict[str, list[str | None]]:
 
 
 def _readable(table: pa.Table) -> pa.Table:
-    """Return a table with bytes as texts, and decimals as numbers or, if too large, as texts."""
+    """Return a table with bytes as texts, and numbers that floats would round as texts.
+
+    Those are large decimals, and large whole numbers in a column with gaps.
+    """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kind = pa.types
     of_bytes = (
@@ -449,6 +453,10 @@ def _readable(table: pa.Table) -> pa.Table:
             column = _number(column)
         elif any(is_one(column.type) for is_one in of_bytes):
             column = _text(column)
+        elif kind.is_integer(column.type) and 0 < column.null_count < len(column):
+            ends = pc.min_max(column).as_py()
+            if max(-ends["min"], ends["max"]) >= 2**53:
+                column = column.cast(pa.string())
         if column.type != field.type:
             table = table.set_column(place, field.name, column)
     return table

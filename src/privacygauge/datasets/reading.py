@@ -131,6 +131,13 @@ def read_content(
             if not rows:
                 raise InputError(f"{path} is empty")
             frame = pd.DataFrame.from_records([row for _, row in rows])
+            for column in frame.select_dtypes("float").columns:
+                given = [row.get(column) for _, row in rows]
+                # Beside a gap pandas reads whole numbers as floats, which would round these.
+                if frame[column].abs().max() >= 2**53 and not any(
+                    isinstance(value, float) for value in given
+                ):
+                    frame[column] = [None if value is None else str(value) for value in given]
             return _without_missing(frame, missing, names)
         if name.endswith(".npz"):
             return archives.read_npz(path)
@@ -546,6 +553,7 @@ def _read_table(
             dtype=dict.fromkeys(set(names).difference(without), str),
             without=without,
         )
+        read = read.assign(**_codes(path, found, read))
         words = MISSING.union(missing)
         columns = {
             str(name): _as_named(column) if name in names else _without_words(column, words)
@@ -562,6 +570,61 @@ def _read_table(
         reason = _first_line(error)
         raise InputError(f"{path} is damaged or no parquet file ({reason})") from error
     return _without_missing(frame, missing, names)
+
+
+# A whole number as nobody writes one: 007, +49, 1E1. Programs write 10, 10.0 or 1E+01, people 1e1.
+# Beyond 15 digits float64, which columns with gaps have, makes different numbers one.
+_CODE = r"\s*(?:0\d+|\+\d+|\d+E\d+)\s*"
+_BEYOND_FLOAT = r"\s*-?\d{16,}\s*"
+_BLOCK = 1 << 24
+
+
+def _codes(path: Path, separator: str, read: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    """Return the columns of codes that were read as whole numbers, as written.
+
+    As numbers 007 and 7 would be one class or region, and so would 1E1 and 10E0.
+    """
+    floats = {str(name): column.dropna() for name, column in read.items() if column.dtype == float}
+    whole = [
+        name for name, there in floats.items() if there.size and (there == there.round()).all()
+    ]
+    large = [name for name in whole if (floats[name].abs() >= 2**53).any()]
+    whole += [str(name) for name, column in read.items() if column.dtype.kind in "iu"]
+    if not whole or not (large or _is_packed(path) or _may_hold_codes(path)):
+        return {}
+    written = _read_csv(
+        path, sep=separator, usecols=whole, dtype=str, keep_default_na=False, na_values=[""]
+    )
+    return {
+        str(name): texts
+        for name, texts in written.items()
+        if _has_code(texts) or (name in large and texts.dropna().str.fullmatch(_BEYOND_FLOAT).any())
+    }
+
+
+def _has_code(texts: pd.Series[Any]) -> bool:
+    return bool(texts.str.fullmatch(_CODE, na=False).any())
+
+
+def _may_hold_codes(path: Path) -> bool:
+    """Return whether some bytes of a file may be a code, much faster than its fields are read."""
+    before = np.ones(256, np.bool_)
+    # In 0.05, 2024-01-05 and 10:05 the zero begins no field.
+    before[[*b"0123456789.-/:"]] = False
+    digit = np.zeros(256, np.bool_)
+    digit[[*b"0123456789"]] = True
+    last = b"\n"
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            found = np.frombuffer(last + block, np.uint8)
+            left = found[:-2]
+            middle = found[1:-1]
+            begins = ((middle == ord("0")) | (middle == ord("+"))) & before[left]
+            exponent = (middle == ord("E")) & digit[left]
+            if ((begins | exponent) & digit[found[2:]]).any():
+                return True
+            last = block[-2:]
+    return False
 
 
 def _without_missing(
@@ -601,7 +664,7 @@ def _without_words(column: pd.Series[Any], missing: Collection[str]) -> pd.Serie
 
     words = column.isin(missing)
     others = column[~words].dropna()
-    if not words.any() or not len(others):
+    if not words.any() or not len(others) or _has_code(others):
         return column
     # `reindex` brings the gaps back: the words and missing values are not among the others.
     numbers = pd.to_numeric(others, errors="coerce")

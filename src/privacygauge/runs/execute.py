@@ -9,11 +9,12 @@ import io
 import logging
 import pickle
 import pickletools
+import socket
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -231,7 +232,14 @@ Progress = Callable[[int, int], None]
 _ROUNDS = 3
 _DEATHS = {
     "distributed": ("KilledWorker",),
-    "ray.exceptions": ("WorkerCrashedError", "RayActorError", "NodeDiedError", "OutOfMemoryError"),
+    "ray.exceptions": (
+        "WorkerCrashedError",
+        "NodeDiedError",
+        "LocalRayletDiedError",
+        "OutOfMemoryError",
+        "ObjectLostError",
+        "TaskUnschedulableError",  # the node that was asked for its versions is gone
+    ),
 }
 
 
@@ -409,37 +417,17 @@ def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[in
     """Yield the number of each task as soon as it is done, in any order."""
     from joblib import Parallel, delayed, parallel
 
-    # Dask runs without joblib, Ray with work that is stored once, all others through joblib.
+    # Dask and Ray run without joblib, all others through it.
     backend = parallel.get_active_backend()[0]
     client = getattr(backend, "client", None)
     if client is not None:
         return _finished_on_dask(tally, work, client)
     if type(backend).__module__.startswith("ray."):
-        ray = sys.modules["ray"]
-        _require_versions_on_ray(ray)
-        work = _InRay(ray.put(ship(work)))
+        return _finished_on_ray(tally, work)
     jobs = (delayed(tally.do)(work, task) for task in tally.left)
-    try:
-        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    except ValueError:
-        # This backend cannot return results one by one.
-        return _finished_in_one(tally, jobs, n_jobs)
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     done: Generator[int, None, None] = results(jobs)
     return done
-
-
-def _finished_in_one(
-    tally: _Tally, jobs: Iterable[Any], n_jobs: int | None
-) -> Generator[int, None, None]:
-    """Run `jobs` on a backend that returns all results at the end, such as Ray's."""
-    from joblib import Parallel
-
-    class Told(Parallel):  # type: ignore[misc]  # joblib has no types
-        def print_progress(self) -> None:
-            tally.tell(self.n_completed_tasks)
-
-    Told(n_jobs=n_jobs)(jobs)
-    yield from ()
 
 
 _NO_WORKER = 60.0
@@ -502,6 +490,55 @@ def _require_versions_on_dask(client: Any) -> None:
             # the one that replaces it has the same environment.
 
 
+def _finished_on_ray(tally: _Tally, work: Work) -> Generator[int, None, None]:
+    """Run the tasks on Ray directly: joblib's pool there loses all tasks with one node."""
+    ray = sys.modules["ray"]
+    _require_versions_on_ray(ray)
+    shared = ray.put(ship(work))  # stored once: tasks carry a reference
+    # Tried again by `_until_done`, which counts the rounds in vain.
+    do = ray.remote(num_cpus=1, max_retries=0)(_do_as_ray).remote
+    left = [do(tally.do, shared, task) for task in tally.left]
+    has_died = False
+    heard = time.monotonic()
+    while left:
+        ready, left = ray.wait(left, num_returns=1, timeout=_HEAD_POLL, fetch_local=False)
+        for result in ready:
+            try:
+                yield ray.get(result)
+            except _deaths():
+                has_died = True
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None  # its own text is a traceback
+        if _head_answers(ray):
+            heard = time.monotonic()
+        elif time.monotonic() - heard > _HEAD_LOST:
+            run = tally.run
+            raise PrivacyGaugeError(
+                "the Ray head was lost: start it again, then privacygauge resume "
+                f"{run.path}; the {run.n_done()} {run.plan.unit}s done there are kept"
+            )
+    if has_died:
+        raise BrokenExecutor
+
+
+_HEAD_POLL = 0.25
+"""Seconds between two looks at Ray's head, and the longest wait for a result."""
+_HEAD_LOST = 2.0
+
+
+def _head_answers(ray: Any) -> bool:
+    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _do_as_ray(do: Callable[[Work, Task], int], work: Work, task: Task) -> int:
+    return do(work, task)
+
+
 def _require_versions_on_ray(ray: Any) -> None:
     """Refuse nodes with other versions, which might fail to unpickle the work."""
     nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
@@ -509,27 +546,22 @@ def _require_versions_on_ray(ray: Any) -> None:
         return  # a single node's workers have the environment of this process
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    remote = ray.remote(num_cpus=0)(metadata.version)
-    for node in nodes:
-        there = remote.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False))
-        for package, here in versions_here().items():
-            try:
-                require_versions({package: here}, {package: ray.get(there.remote(package))})
-            except metadata.PackageNotFoundError:
-                require_versions({package: here}, {package: ""})
-
-
-@dataclass(frozen=True)
-class _InRay:
-    """Work that is put into Ray's store once, so that tasks carry only a reference to it."""
-
-    place: Any
-
-    def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        import ray
-
-        work: Work = ray.get(self.place)
-        return work(task)
+    remote = ray.remote(num_cpus=0, max_retries=0)(metadata.version)
+    there = [
+        remote.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False))
+        for node in nodes
+    ]
+    here = versions_here()
+    # All at once: each node starts a process for its first answer.
+    asked = [(package, node.remote(package)) for node in there for package in here]
+    for package, answer in asked:
+        try:
+            found = ray.get(answer)
+        except metadata.PackageNotFoundError:
+            found = ""
+        except _deaths():
+            continue  # it computes nothing, and what replaces it has the same environment
+        require_versions({package: here[package]}, {package: found})
 
 
 def _same_work(work: Work) -> Work:
@@ -600,7 +632,12 @@ def _ray(address: str | None) -> Iterator[None]:
     except ImportError as error:
         raise InputError(_missing("ray")) from error
     try:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False)
+        ray.init(
+            address=address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.CRITICAL,  # the run itself reports what is lost
+        )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise InputError(f"no Ray cluster answers at {address}: {error}") from error
     register: Any = register_ray  # untyped
