@@ -20,7 +20,7 @@ from privacygauge.holdout.history import votes
 from privacygauge.holdout.history.answers import random_flips
 from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, UNDECIDED, Evidence
 from privacygauge.holdout.history.leads import leaps, near_perfect
-from privacygauge.holdout.history.overfitting import Overfitting, final_gaps, overfitting
+from privacygauge.holdout.history.overfitting import Overfitting, final_gaps, overfitting, wide_gaps
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.history.replay import Replay, Winner
 from privacygauge.holdout.history.scores import block_scans, chance_scores, score_scan
@@ -303,7 +303,8 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         ]
         # Without answers, name every detector that would need them.
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
-        return _gather_evidence([*parts, *absent], (*leaps(history), *block_scans(history)), None)
+        undecided = (*leaps(history), *block_scans(history), *wide_gaps(history))
+        return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
     throughout = np.zeros(len(history), np.bool_)
@@ -323,7 +324,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),
         ],
-        leaps(history),
+        (*leaps(history), *wide_gaps(history)),
         near,
     )
 
