@@ -152,15 +152,15 @@ def test_a_private_part_that_is_harder_for_some_teams_is_worth_a_look(kind, team
         accused += bool(audit.suspects)
         named += any(hint.detector.name == "wide-gap" for hint in audit.hints)
     assert accused <= 0.05 * games
-    assert named >= 0.5 * games or k == 20
+    assert named >= 0.5 * games or k == 20 or step
 
 
 def test_the_page_names_all_teams_whose_gap_is_wide():
     audit = audit_leaderboard(drifted(contest(0, "alike"), stream(0, "named"), 2, False), guards=())
     assert {name for hint in audit.hints for name in hint.accounts} == {"0", "1"}
     (said,) = (one for one in verdict(audit).sentences if one.startswith("Worth a look"))
-    assert "(0 and 1)" in said
+    assert "(0, 1)" in said
     # Nothing else on the page explains these gaps away.
     ended = next(section for section in audit.report().sections if section.name == "ended")
-    assert "along with choosing" not in str(ended.blocks)
+    assert "Of 0" not in str(ended.blocks[0])
     assert final_gaps(contest(0, "alike"))[0].p_value == 1.0
