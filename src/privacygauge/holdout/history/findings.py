@@ -200,11 +200,23 @@ def history_warnings(history: History) -> tuple[str, ...]:
         )
     if len(history) < _FEW:
         found.append(f"{len(history)} submissions are too few to show much.")
+    unknown = "a submission was voided, accounts were merged, "
     if changed := replays.other_answers(history):
         found.append(
             f"{changed:,} of {len(history):,} recorded answers are not what the guard "
-            f"{history.guard} gives to the exact scores: a submission was voided, accounts were "
-            "merged, the log was changed, or it has parts of two boards."
+            f"{history.guard} gives to the exact scores: "
+            f"{'' if history.voided is not None else unknown}"
+            "the log was changed, or it has parts of two boards."
+        )
+    if history.voided is not None and history.voided.any():
+        found.append(
+            f"{int(history.voided.sum()):,} of {len(history):,} submissions were voided: they are "
+            "examined as the others are, and win nothing."
+        )
+    if history.sent_by is not None and (others := set(history.sent_by) - set(history.names)):
+        found.append(
+            f"{len(others):,} account{'s were' if len(others) > 1 else ' was'} merged into "
+            "another: a team's submissions are examined as one account's."
         )
     if not history.counted:
         found.append(

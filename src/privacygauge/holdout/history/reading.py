@@ -174,7 +174,12 @@ PRIVATE = "private"
 """Score that decided in the end."""
 SELECTED = "selected"
 """Whether its team chose the submission."""
-_KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, NUMBER, GUARD, METRIC, EXACT, PRIVATE, SELECTED)
+VOIDED = "voided"
+"""Whether the owner has voided the submission."""
+SENT_BY = "sent_by"
+"""Account that sent the submission, before mergers."""
+_OF_LOG = (NUMBER, GUARD, METRIC, EXACT, VOIDED, SENT_BY)
+_KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, *_OF_LOG, PRIVATE, SELECTED)
 
 
 def read_history(
@@ -198,6 +203,8 @@ def read_history(
         name; ``number``, an integer that gives the order where clocks do not; ``guard``, name of
         the guard that answered, and ``metric``, name of the metric scored, each the same in every
         row; ``exact``, the score behind the guard, which is then examined in place of its answers;
+        ``voided``, true for submissions that the owner has voided; ``sent_by``, the account that
+        sent a submission, where ``account`` is the one that it was merged into;
         ``private``, the score that decided in the end; ``selected``, true for the submissions that
         a team chose to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of
         labels. Alternatively, the unchanged columns of Meta Kaggle's table Submissions (`NAMES`)
@@ -274,11 +281,18 @@ def read_history(
         shown=scores if behind else None,
         metric=scored.name,
     )
-    history = replace(history, left_out=len(given) - len(rows))
+    # Further columns are put in the order that `in_time` gave the others.
+    order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
+    voided = [is_true(row.get(VOIDED)) for row in rows]
+    history = replace(
+        history,
+        left_out=len(given) - len(rows),
+        voided=np.array(voided)[order] if VOIDED in rows[0] else None,
+        sent_by=tuple(str(rows[i].get(SENT_BY) or history.accounts[place])
+                      for place, i in enumerate(order)) if SENT_BY in rows[0] else None,
+    )  # fmt: skip
     if PRIVATE not in rows[0]:
         return history
-    # The private columns are put in the order that `in_time` gave the others.
-    order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
     given_private = _scores(rows, path, column=PRIVATE, metric=scored, raw=exported)
     private = as_shares(given_private, n_private or 0, len(rows), metric=scored.name)
     chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
