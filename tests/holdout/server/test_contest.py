@@ -25,8 +25,10 @@ from privacygauge.holdout.server.standings import (
     account_rows,
     as_csv,
     as_json_lines,
+    chosen_submissions,
     ending,
     entries,
+    introduction,
     standings,
 )
 from privacygauge.holdout.server.web import application
@@ -539,6 +541,26 @@ def test_a_log_that_was_changed_does_not_fit_its_guard(opened, tmp_path, guard):
     object.__setattr__(found[True], "shown", shown)
     (warning,) = [w for w in audit_leaderboard(found[True]).origin.warnings if "recorded" in w]
     assert warning.startswith("1 of ")
+
+
+def test_fewer_choices_for_the_end_remove_those_that_are_too_many(opened):
+    board = opened(public=0.3)
+    contest.describe(board.engine, finals=2)
+    for account in ("ann", "bob"):
+        board.admit(account)
+        numbers = [board.submit(account, labels_of(i, N, M)).number for i in range(2)]
+        chosen = numbers if account == "ann" else numbers[:1]
+        contest.choose_submissions(board.engine, account, chosen, boards.now())
+    assert contest.describe(board.engine, title="Spring") == ()
+    assert contest.describe(board.engine, finals=1) == ("ann",)
+    assert chosen_submissions(board, "ann") == set()
+    assert chosen_submissions(board, "bob") == {3}
+
+
+def test_labels_that_begin_at_one_are_said_when_a_board_begins(opened):
+    said = introduction(opened(TRUTH + 1), "http://here")
+    assert f"{M + 1} classes (no label is 0: if yours begin at 1, subtract 1" in said
+    assert "no label is 0" not in introduction(opened(TRUTH, name="other.sqlite"), "http://here")
 
 
 @pytest.mark.parametrize("exact", [False, True])

@@ -65,6 +65,7 @@ PLATFORMS = {
         "user",
         "owner",
         "participant",
+        "participantusername",
     ),
     "time": (
         "submissiondate",
@@ -87,8 +88,10 @@ lower-case letters alone; the first that exists counts.
 _MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
 _DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
 _TRUE = ("true", "1", "yes")
-_ABSENT = ("", "none", "nan", "null", "n/a", "na", "-", "--", "\u2013", "failed", "error")
-"""Scores of submissions that failed, in lower case."""
+_ABSENT = ("", "none", "nan", "null", "n/a", "na", "-", "--", "\u2013", "failed", "error",
+           "pending", "running", "queued", "submitted", "timeout", "timed out", "cancelled",
+           "canceled", "invalid", "disqualified")  # fmt: skip
+"""Scores of submissions that failed, or have none yet, in lower case."""
 _OWN_LIST = ("filename", "description", "status")
 """Columns of a team's own list of its submissions on Kaggle, which does not name the team."""
 OWN = "own submissions"
@@ -415,14 +418,20 @@ def _number(cell: Any) -> float:
     return float(digits) / 100 if text.endswith("%") else float(digits)
 
 
-_DAY = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
-"""Matches days such as 3/14/2026 and 14.3.2026, perhaps followed by a time."""
+_DAY = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
+"""Matches days such as 3/14/2026, 14-3-2026 and 14.3.2026, perhaps followed by a time."""
+_SLASHED = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?=\D|$)")
+"""Matches days that begin with the year, with slashes."""
+_WRITTEN = ("%b %d, %Y", "%b %d, %Y, %I:%M %p", "%b %d, %Y %I:%M %p", "%b %d, %Y, %H:%M",
+            "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%d %b %Y", "%d %b %Y %H:%M:%S",
+            "%B %d, %Y", "%B %d, %Y, %I:%M %p", "%d %B %Y")  # fmt: skip
+"""Times with the name of the month."""
 
 
 def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
     """Return days in ISO 8601 if the column shows which number is the month.
 
-    Days with dots begin with the day. With slashes one of the numbers must exceed 12 somewhere. A
+    Days with dots begin with the day. With slashes or dashes one of the numbers must exceed 12 somewhere. A
     time with AM or PM is American.
     """
     found = [_DAY.fullmatch(value) if isinstance(value, str) else None for value in values]
@@ -458,7 +467,8 @@ def _time(value: Any, path: Path, place: int) -> float:
         return float(value)
     except (TypeError, ValueError):
         pass
-    text = str(_iso(value, _MORNINGS)).strip()
+    text = str(_iso(_iso(value, _MORNINGS), _WRITTEN)).strip()
+    text = _SLASHED.sub(lambda day: f"{day[1]}-{day[2]:0>2}-{day[3]:0>2}", text)
     try:
         # Platforms write the zone as a word.
         return _seconds(datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "Z", text)))

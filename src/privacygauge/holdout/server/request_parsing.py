@@ -11,10 +11,12 @@ import re
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
+from unicodedata import is_normalized, normalize
 
 import numpy as np
 from fastapi import Request
@@ -180,8 +182,34 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
         If it is not a JSON list, an array in the npy format, or a table with every id once.
     """
     if kind == CSV:
-        return _table_in(body, form)
+        # Old spreadsheet programs end a line with a carriage return alone.
+        lines = body if b"\n" in body else body.replace(b"\r", b"\n")
+        try:
+            return _table_in(lines, form)
+        except InputError:
+            # The same letters may be written in two ways: as one sign, or as a letter and an accent.
+            composed = _composed(lines)
+            if composed == lines and all(is_normalized("NFC", name) for name in form.classes or ()):
+                raise
+            return _table_in(composed, _composed_form(form))
     return _array_in(body, form.columns) if kind == NPY else _list_in(body, form)
+
+
+def _composed(body: bytes) -> bytes:
+    with suppress(UnicodeDecodeError):
+        return body if body.isascii() else normalize("NFC", body.decode("utf-8")).encode()
+    return body
+
+
+def _composed_form(form: Form) -> Form:
+    """Return the form with composed names, or as it is if two become the same."""
+    ids, classes = (
+        None if names is None else tuple(normalize("NFC", name) for name in names)
+        for names in (form.ids, form.classes)
+    )
+    if any(names is not None and len(set(names)) < len(names) for names in (ids, classes)):
+        return form
+    return replace(form, ids=ids, classes=classes)
 
 
 def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
