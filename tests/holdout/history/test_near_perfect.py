@@ -54,7 +54,9 @@ def test_a_new_method_far_ahead_alone_is_worth_a_look_and_no_finding(wrong):
 def test_labels_that_many_share_are_found_from_scores(accounts, left):
     leaked = [(team, left) for team in range(accounts)]
     shared = {str(team) for team in range(accounts)}
-    boards = [audit_leaderboard(board(np.random.default_rng(i), 12, leaked=leaked)) for i in range(5)]
+    boards = [
+        audit_leaderboard(board(np.random.default_rng(i), 12, leaked=leaked)) for i in range(5)
+    ]
     # Three wrong answers in a thousand may be a good method's that all of them took up.
     found = [
         one.suspects if left < 3 else {x for hint in one.hints for x in hint.accounts}

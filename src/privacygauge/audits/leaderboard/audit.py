@@ -312,10 +312,11 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         accounts = dict.fromkeys(name for x in same for name in x.accounts)
         yield detector_sentence(test, tuple(accounts))
     for hint in {hint.detector.name: hint for hint in reversed(f.hints)}.values():
-        same = dict.fromkeys(x for o in f.hints if o.detector is hint.detector for x in o.accounts)
-        of = plain(first_names(tuple(same), _MOST_NAMED))
+        alike = [other for other in f.hints if other.detector is hint.detector]
+        named = tuple(dict.fromkeys(name for other in alike for name in other.accounts))
+        of = plain(first_names(named, _MOST_NAMED))
         clearest = ""
-        if len(same) > len(hint.accounts):
+        if len(named) > len(hint.accounts):
             clearest = f"of {plain(first_names(hint.accounts, _MOST_NAMED))}, "
         yield (
             f"Worth a look, and no finding: {hint.detector.title[0].lower()}"

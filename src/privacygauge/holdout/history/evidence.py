@@ -352,6 +352,19 @@ BLOCK_SCAN = Detector(
         "move like this too: scores alone cannot tell which. With answers the changes are seen."
     ),
 )
+SINGLE_CHANGES = Detector(
+    "single-changes",
+    "One label of a file changed at a time, never the same twice",
+    needs="answers",
+    null=(
+        "An account's changes of one label of one file fall on independent points: some point "
+        "comes up again as often as in draws with equal probability, or more often."
+    ),
+    limits=(
+        "A scan of the labels looks like this, also between other submissions; so does whoever "
+        "checks doubtful answers one after the other."
+    ),
+)
 ALL = (
     SCORE_SCAN,
     CHANCE_SCORES,
@@ -367,5 +380,5 @@ ALL = (
     NEAR_PERFECT,
 )
 """All detectors, in the order of the report."""
-UNDECIDED = (LEAP, BLOCK_SCAN, WIDE_GAP)
+UNDECIDED = (LEAP, BLOCK_SCAN, WIDE_GAP, SINGLE_CHANGES)
 """Detectors whose evidence has an honest cause as likely as a cheat: worth a look, no finding."""

@@ -336,7 +336,12 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),
         ],
-        (*leaps(history), *wide_gaps(history)),
+        (
+            *leaps(history),
+            *block_scans(history),
+            *wide_gaps(history),
+            *by_answers.single_changes(history, near),
+        ),
         near,
     )
 

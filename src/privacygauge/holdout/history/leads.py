@@ -81,9 +81,12 @@ def leaps(history: History) -> tuple[Evidence, ...]:
     found = _tests_of_leaders(history, LEAP)
     if isinstance(found, Skipped):
         return ()
-    # Bonferroni with weights 2^-j: a leader alone is as likely as any larger group.
+    # Bonferroni with weights 2^-j, a leader alone being as likely as all larger groups, for public
+    # and private scores each.
+    parts = 1 if history.private is None or history.n_private is None else 2
     weighted = [
-        replace(test, p_value=min(1.0, 2 ** len(test.accounts) * test.p_value)) for test in found
+        replace(test, p_value=min(1.0, parts * 2 ** len(test.accounts) * test.p_value))
+        for test in found
     ]
     return (min(weighted, key=lambda test: test.p_value),)
 

@@ -187,7 +187,7 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
         try:
             return _table_in(lines, form)
         except InputError:
-            # The same letters may be written in two ways: as one sign, or as a letter and an accent.
+            # A letter with an accent may be one sign, or two.
             composed = _composed(lines)
             if composed == lines and all(is_normalized("NFC", name) for name in form.classes or ()):
                 raise
