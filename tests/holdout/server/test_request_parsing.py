@@ -241,7 +241,8 @@ def test_letters_with_accents_are_matched_in_both_spellings(board, sent):
     """A Mac writes file names in letters and accents apart."""
     ids = tuple(normalize(board, name) for name in ("b\u00e4r", "c\u00f4t\u00e9", "dog"))
     classes = tuple(normalize(board, name) for name in ("n\u00e3o", "sim"))
-    rows = "".join(f"{name},{value}\n" for name, value in zip(ids, (*classes, classes[0]), strict=True))
+    labels = (*classes, classes[0])
+    rows = "".join(f"{name},{value}\n" for name, value in zip(ids, labels, strict=True))
     body = normalize(sent, f"id,label\n{rows}").encode()
     assert labels_in(body, CSV, Form(1, ids, classes)).tolist() == [0, 1, 0]
     wrong = normalize(sent, f"id,label\n{rows}").replace("sim", "sem").encode()

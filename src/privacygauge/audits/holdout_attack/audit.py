@@ -250,8 +250,8 @@ def verdict(f: HoldoutAudit) -> Verdict:
 
     The grade follows from the strongest attack behind any of the guards, by the lower end of its
     bias, which allows for the choice: none at 0, small below one point, moderate below five, large
-    from five on. After a single trial there is no grade, nor where no gain is certain and an interval
-    does not exclude a large one.
+    from five on. After a single trial there is no grade, nor where no gain is certain and an
+    interval does not exclude a large one.
     """
     grade = grade_of_attack(f.worst)
     # One trial has no interval, so nothing tells luck from gain.
@@ -403,7 +403,7 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
 def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
     best = min(f.guards, key=lambda g: f.worst_behind(g.guard).bias.value).guard
     if grade is UNTOLD:
-        # An interval is half as wide after four times as many trials; after two or three far sooner.
+        # Half as wide an interval takes four times as many trials; of two or three, fewer.
         more = 10 if f.trials < 5 else 4 * f.trials
         return (f"Play more trials: --trials {more}.", LAST)
     if grade == NONE:

@@ -320,7 +320,8 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
             clearest = f"of {plain(first_names(hint.accounts, _MOST_NAMED))}, "
         yield (
             f"Worth a look, and no finding: {hint.detector.title[0].lower()}"
-            f"{hint.detector.title[1:]} ({of}): {clearest}{plain(hint.says)}. {hint.detector.limits}"
+            f"{hint.detector.title[1:]} ({of}): {clearest}{plain(hint.says)}. "
+            f"{hint.detector.limits}"
         )
     yield _lead(f)
     if f.ladder_rises is not None:

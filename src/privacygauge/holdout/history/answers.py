@@ -104,7 +104,7 @@ def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
                 detector=SINGLE_CHANGES,
                 accounts=(name,),
                 p_value=probability(float(poisson.logcdf(again, mean))),
-                says=f"{k:,} submissions change one label of the same file, at {k - again:,} points",
+                says=f"{k:,} submissions change one label of a file, at {k - again:,} points",
                 rows=np.array(rows, np.int64),
             )
         )

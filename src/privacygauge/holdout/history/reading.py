@@ -431,8 +431,8 @@ _WRITTEN = ("%b %d, %Y", "%b %d, %Y, %I:%M %p", "%b %d, %Y %I:%M %p", "%b %d, %Y
 def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
     """Return days in ISO 8601 if the column shows which number is the month.
 
-    Days with dots begin with the day. With slashes or dashes one of the numbers must exceed 12 somewhere. A
-    time with AM or PM is American.
+    Days with dots begin with the day. With slashes or dashes one of the numbers must exceed 12
+    somewhere. A time with AM or PM is American.
     """
     found = [_DAY.fullmatch(value) if isinstance(value, str) else None for value in values]
     days = [match for match in found if match is not None]

@@ -58,7 +58,8 @@ class History:
     selected: Bools | None = field(repr=False, default=None)
     """(k,) Whether its team chose the submission to be judged by; None if unknown."""
     voided: Bools | None = field(repr=False, default=None)
-    """(k,) Whether the owner has voided the submission, so that it wins nothing; None if unknown."""
+    """(k,) Whether the owner has voided the submission, which then wins nothing; None if unknown.
+    """
     sent_by: tuple[str, ...] | None = field(repr=False, default=None)
     """(k,) Account that sent each submission, before mergers; None if unknown."""
     left_out: int = 0

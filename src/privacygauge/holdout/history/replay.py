@@ -105,7 +105,12 @@ def other_answers(history: History) -> int | None:
     if history.shown is None or not isinstance(guard, by_score):
         return None
     counts = np.round(history.scores * history.n).astype(np.int64)
-    changed = _changed_accounts(history)
+    changed: set[int] = set()
+    if history.voided is not None:
+        changed.update(history.codes[history.voided].tolist())
+    if history.sent_by is not None:
+        merged = np.array(history.sent_by) != np.array(history.accounts)
+        changed.update(history.codes[merged].tolist())
     fewest = len(history)
     for apart in (True, False):
         states: dict[int, GuardState] = {}
@@ -121,17 +126,6 @@ def other_answers(history: History) -> int | None:
             other += abs(answer - shown) > _SAME
         fewest = min(fewest, other)
     return fewest
-
-
-def _changed_accounts(history: History) -> set[int]:
-    """Return the codes of accounts with a voided submission or another account's."""
-    found: set[int] = set()
-    if history.voided is not None:
-        found.update(history.codes[history.voided].tolist())
-    if history.sent_by is not None:
-        sent = np.array(history.sent_by)
-        found.update(history.codes[sent != np.array(history.accounts)].tolist())
-    return found
 
 
 def scores_ladder(n: int) -> Ladder:

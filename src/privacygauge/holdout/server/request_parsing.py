@@ -11,12 +11,11 @@ import re
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
-from unicodedata import is_normalized, normalize
+from unicodedata import normalize
 
 import numpy as np
 from fastapi import Request
@@ -159,6 +158,16 @@ class Form:
     by_class: bool = False
     """Whether the columns of a table are classes, matched by their names."""
 
+    def with_composed_names(self) -> Form:
+        """Return the form with letters and accents as one sign, or itself if names become equal."""
+        ids, classes = (
+            None if names is None else tuple(normalize("NFC", name) for name in names)
+            for names in (self.ids, self.classes)
+        )
+        if any(names is not None and len(set(names)) < len(names) for names in (ids, classes)):
+            return self
+        return replace(self, ids=ids, classes=classes)
+
 
 PLAIN = Form()
 """Form with one number per point."""
@@ -186,30 +195,16 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
         lines = body if b"\n" in body else body.replace(b"\r", b"\n")
         try:
             return _table_in(lines, form)
-        except InputError:
+        except InputError as error:
             # A letter with an accent may be one sign, or two.
-            composed = _composed(lines)
-            if composed == lines and all(is_normalized("NFC", name) for name in form.classes or ()):
+            try:
+                composed = normalize("NFC", lines.decode("utf-8")).encode()
+            except UnicodeDecodeError:
+                raise error from None
+            if lines.isascii():
                 raise
-            return _table_in(composed, _composed_form(form))
+            return _table_in(composed, form.with_composed_names())
     return _array_in(body, form.columns) if kind == NPY else _list_in(body, form)
-
-
-def _composed(body: bytes) -> bytes:
-    with suppress(UnicodeDecodeError):
-        return body if body.isascii() else normalize("NFC", body.decode("utf-8")).encode()
-    return body
-
-
-def _composed_form(form: Form) -> Form:
-    """Return the form with composed names, or as it is if two become the same."""
-    ids, classes = (
-        None if names is None else tuple(normalize("NFC", name) for name in names)
-        for names in (form.ids, form.classes)
-    )
-    if any(names is not None and len(set(names)) < len(names) for names in (ids, classes)):
-        return form
-    return replace(form, ids=ids, classes=classes)
 
 
 def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:

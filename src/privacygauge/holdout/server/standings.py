@@ -434,7 +434,7 @@ def introduction(board: Board, url: str) -> str:
     classes = f", {now.n_classes:,} classes" if now.n_classes else ""
     # Labels that were counted from 1 make one class more than there are.
     if now.n_classes and not board.classes and int(np.min(board.holdout.labels)) > 0:
-        classes += " (no label is 0: if yours begin at 1, subtract 1 and begin anew)"
+        classes += " (no label is 0: if yours begin at 1, subtract 1, and begin another board)"
     kept = f" and {now.n_private:,} for the end" if now.n_private else ""
     metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
     return (
