@@ -277,7 +277,7 @@ _EQUAL = 0.001
 
 
 def prior_of(holdout: Holdout) -> Prior:
-    """Return what an attacker without a model may be taken to know of these labels.
+    """Return the prior that an attacker without a model may be taken to have on these labels.
 
     Class frequencies are often published, or guessed, and where they differ a guess is worth more
     than 1/m.

@@ -208,9 +208,9 @@ FEWEST_TEAMS = 5
 def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     """Test for every team whether its public score rose away from the private one step by step.
 
-    The tests are those of `wide_gaps`, and keep their p-values where the gap grew all along: what a
-    private part of another kind takes from a team, it takes from all its submissions, or from all
-    after the one that first relied on what did not last.
+    The tests are those of `wide_gaps`, and keep their p-values where the gap grew all along: a
+    private part of another kind costs all submissions of a team the same, or all from the first one
+    on that relied on a feature which did not last.
 
     Notes
     -----
