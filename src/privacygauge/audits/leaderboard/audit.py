@@ -315,12 +315,12 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         alike = [other for other in f.hints if other.detector is hint.detector]
         named = tuple(dict.fromkeys(name for other in alike for name in other.accounts))
         of = plain(first_names(named, _MOST_NAMED))
-        clearest = ""
+        whose = ""
         if len(named) > len(hint.accounts):
-            clearest = f"of {plain(first_names(hint.accounts, _MOST_NAMED))}, "
+            whose = f"of {plain(first_names(hint.accounts, _MOST_NAMED))}, "
         yield (
             f"Worth a look, and no finding: {hint.detector.title[0].lower()}"
-            f"{hint.detector.title[1:]} ({of}): {clearest}{plain(hint.says)}. "
+            f"{hint.detector.title[1:]} ({of}): {whose}{plain(hint.says)}. "
             f"{hint.detector.limits}"
         )
     yield _lead(f)

@@ -96,7 +96,7 @@ _DISCARDING = 5.0
 
 
 class UnreadBody:
-    """A request's body, of which what is left can be thrown away; the object is mutable."""
+    """A request's body, whose rest can be thrown away; the object is mutable."""
 
     def __init__(self, scope: Message, receive: Receive) -> None:
         headers = Headers(scope=scope)
