@@ -53,7 +53,8 @@ def test_an_account_from_token_to_export(run):
     receipt = board.submit("ann", TRUTH)
     board.close()
     (line,) = run("export", "-").splitlines()
-    assert json.loads(line) == vars(receipt) | {"guard": "exact", "metric": "accuracy"}
+    beside = {"guard": "exact", "metric": "accuracy", "voided": False, "sent_by": "ann"}
+    assert json.loads(line) == vars(receipt) | beside
     run("export", "history.csv")
     with open("history.csv", encoding="utf-8") as file:
         assert file.read() == (
