@@ -382,6 +382,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
             for one in f.corrected.shared
         ],
         "order": values_of(f.corrected.order),
+        "joined": {column: values_of(one) for column, one in f.corrected.joined},
         "filtered": values_of(f.filtered),
         "closest": {"warning": NO_EVIDENCE, "facts": values_of(f.closest)},
         "utility": values_of(used),

@@ -36,7 +36,7 @@ from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.synthetic.released.copies import SYNTHETIC_ROWS
 from privacygauge.synthetic.released.hits import ReleaseRisk, furthest_beyond
 from privacygauge.synthetic.released.outlying import VARIANT
-from privacygauge.synthetic.released.suite import ORDERED, SHARED
+from privacygauge.synthetic.released.suite import JOINED, ORDERED, SHARED
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _RULE = (
@@ -48,7 +48,6 @@ _RULE = (
 )
 ABSENT = "Advantage of taking absence from the table for membership"
 """Label of what a filter gives away."""
-_IN_ORDER = "the synthetic rows stand in the order of the real records"
 NAMED = 5
 """Number of copied records that the verdict names."""
 ROUNDED = 0.001
@@ -150,14 +149,13 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
     grade = gravest((NONE, *map(beyond_grade, known)))
     if grade != NONE:
         told = _share_copied(f)
-        order = f.corrected.order
-        by_order = order is not None and beyond_grade(order) == grade
+        by_order = grades(f)["order"] == grade
         copied = f.corrected.copied
         # The headline speaks of the gravest.
         if copied is None or not _is_above_chance(copied):
-            told = _IN_ORDER if by_order else _most_shared(f)
+            told = _what_links(f) if by_order else _most_shared(f)
         elif by_order and beyond_grade(copied) != grade:
-            told = _IN_ORDER
+            told = _what_links(f)
         headline = f"{grade.word.capitalize()} leak: {told}"
         reason = "There was no holdout to compare the attacks with."
         left_out = no_control(f)
@@ -212,7 +210,7 @@ def _gauge(f: ReleasedResult) -> Gauge | None:
     else:
         beyond = {
             "Records copied, beyond chance": f.corrected.copied,
-            ORDERED: f.corrected.order,
+            **f.corrected.linked,
             **{SHARED.format(one.column): one.people for one in f.corrected.shared},
         }
         told.extend((name, one) for name, one in beyond.items() if one is not None)
@@ -237,7 +235,7 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
     few = None if f.questions is None else f.questions.tail
     return {
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
-        "order": NONE if f.corrected.order is None else beyond_grade(f.corrected.order),
+        "order": gravest((NONE, *map(beyond_grade, f.corrected.linked.values()))),
         "shared": gravest((NONE, *(beyond_grade(one.people) for one in f.corrected.shared))),
         "filtered": NONE if f.filtered is None else grade_of(f.filtered.auc.low),
         "membership": NONE if attacks is None else _of_attacks(f, attacks),
@@ -274,7 +272,7 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
     if leading == "copies":
         told = _share_copied(f)
     elif leading == "order":
-        told = _IN_ORDER
+        told = _what_links(f)
     elif leading == "shared":
         told = _most_shared(f)
     elif leading == "filtered":
@@ -392,6 +390,25 @@ def _order(f: ReleasedResult) -> Iterator[str]:
             "whose "
             "row each is."
         )
+    for column, joins in f.corrected.joined:
+        if joins is not None and joins.low > 0:
+            yield (
+                f"Column {plain(repr(column))} joins synthetic rows to people: of the rows that "
+                f"chance would not join, {percent(joins.value)} have more in common with the real "
+                "record of the same name or number than with those around it, at least "
+                f"{percent(joins.low)} {_confidence_text(f)}. Whoever has a list of these names or "
+                "numbers knows whose row each is."
+            )
+
+
+def _what_links(f: ReleasedResult) -> str:
+    """Return what joins most rows to people, in words: their order, or a column."""
+    linked = f.corrected.linked
+    most = max(linked, key=lambda name: linked[name].low)
+    if most == ORDERED:
+        return "the synthetic rows stand in the order of the real records"
+    column = next(column for column, _ in f.corrected.joined if JOINED.format(repr(column)) == most)
+    return f"the names or numbers in column {plain(repr(column))} join synthetic rows to people"
 
 
 def _most_shared(f: ReleasedResult) -> str:
@@ -613,6 +630,12 @@ def _remedies(f: ReleasedResult, grade: Grade) -> Iterator[str]:
         )
     if _is_above_chance(f.corrected.order):
         yield "Shuffle the rows before the table is released: their order names people."
+    for column, joins in f.corrected.joined:
+        if _is_above_chance(joins):
+            yield (
+                f"Leave {plain(repr(column))} out of the table, or number the rows anew after "
+                "they are shuffled: it names people."
+            )
     if _is_above_chance(f.corrected.copied):
         yield (
             "Do not merely delete the copied rows: that they are missing tells as much, and near "

@@ -75,7 +75,8 @@ def _without(tables: ReleasedTables, name: str) -> Iterator[Change]:
     told = f"without {name!r}"
     texts = tuple(text for text in tables.texts if text.name != name)
     if len(texts) < len(tables.texts):
-        yield Change(told, (name,), replace(tables, texts=texts))
+        joined = tuple(one for one in tables.joined if one.column != name)
+        yield Change(told, (name,), replace(tables, texts=texts, joined=joined))
     elif len(tables.schema.names) > 1:
         places = [j for j, other in enumerate(tables.schema.names) if other != name]
         left = _change_each(tables, lambda table: select_columns(table, places))

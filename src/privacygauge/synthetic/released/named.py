@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.parsing import amounts_of, days_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FEWEST = 100
 """Fewest rows; in fewer, texts may all differ without being names."""
+FEWEST_JOINED = 40
+"""Fewest rows of the same names in two tables; fewer show nothing."""
 _FEWEST_NUMBERS = 20
 """Fewest rows; in fewer, whole numbers may all differ without being names."""
 _DISTINCT = 0.5
@@ -82,6 +84,25 @@ class TextColumn:
 
 
 @dataclass(frozen=True, eq=False)
+class JoinedRows:
+    """Real and synthetic rows of one name or number, in a column that is left out."""
+
+    column: str
+    """Name of the column."""
+    real: Ints
+    """(k,) Rows of the real table, in the order of the names."""
+    synthetic: Ints
+    """(k,) Synthetic rows of the same names."""
+
+    def among(self, rows: Ints) -> JoinedRows:
+        """Return the rows for a real table that has only some of its rows."""
+        place = {row: new for new, row in enumerate(rows.tolist())}
+        kept = np.isin(self.real, rows)
+        real = np.array([place[row] for row in self.real[kept].tolist()], np.int64)
+        return JoinedRows(self.column, real, self.synthetic[kept])
+
+
+@dataclass(frozen=True, eq=False)
 class Apart:
     """Columns left out of the comparison of records."""
 
@@ -92,7 +113,9 @@ class Apart:
     person: str | None
     """Column that names people with several rows each; None if there is none."""
     said: tuple[str, ...]
-    """Notes, one per column."""
+    """Notes, one or two per column."""
+    joined: tuple[JoinedRows, ...] = ()
+    """Rows that columns of names or numbers join."""
 
 
 def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
@@ -144,8 +167,41 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
         if what in ("text", "name")
     )
     person = next((name for name, what in found.items() if what == "person"), None)
-    said = tuple(_SAID[what].format(name=name) for name, what in found.items())
-    return Apart(tuple(found), texts, person, said)
+    said = [_SAID[what].format(name=name) for name, what in found.items()]
+    joins = (
+        joined_rows(real[name], synthetic[name]) for name, what in found.items() if what != "text"
+    )
+    joined = tuple(one for one in joins if len(one.real) >= FEWEST_JOINED)
+    said += [
+        f"{len(one.real):,} of {len(synthetic):,} synthetic rows have a name or number of the real "
+        f"table in column {one.column!r}: whether that joins them to people is looked at; leave "
+        "the column out of what is released, or draw it anew"
+        for one in joined
+    ]
+    return Apart(tuple(found), texts, person, tuple(said), joined)
+
+
+def joined_rows(real: pd.Series[Any], synthetic: pd.Series[Any]) -> JoinedRows:
+    """Return the rows that have the same name in a column; the first one of each table."""
+    first = [
+        {_written(value): row for row, value in reversed([*enumerate(column)]) if there[row]}
+        for column in (real, synthetic)
+        for there in [column.notna().to_numpy()]
+    ]
+    # P9 is before P10, as in the table that was numbered.
+    both = sorted(
+        first[0].keys() & first[1].keys(),
+        key=lambda name: ([int(digits) for digits in _DIGITS.findall(name)], name),
+    )
+    rows = (np.array([one[name] for name in both], np.int64) for one in first)
+    return JoinedRows(str(real.name), *rows)
+
+
+def _written(value: object) -> str:
+    """Return the text of a name or number; whole numbers beside a gap are floats."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
 
 
 _SAID = {

@@ -1,7 +1,7 @@
-"""Order of the released rows: if it is that of the real rows, a row's place names a person.
+"""Order and numbers of the released rows: if they are those of the real rows, they name people.
 
-An adversary who knows the order of a list knows the person of each row: however little of a record
-is left in its row, the place joins them.
+An adversary who knows the order of a list, or the number of each of its rows, knows the person of
+each row: however little of a record is left in its row, the place or the number joins them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from scipy.special import ndtri
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
+from privacygauge.synthetic.released.named import FEWEST_JOINED, JoinedRows
 from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 
 CANDIDATES = 10
 """Real records compared per row: the one at its place, and nine of the ten nearest places."""
 _LAGS = 60
 """Most places before and after that are compared with the row's own place."""
-_FEWEST = 40
-"""Fewest rows; fewer show nothing."""
 _ROWS = 2_000
 """Most rows examined."""
 
@@ -78,7 +77,7 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
     near to the released one: for a category, the share of equal ones, or 1 if they differ.
     """
     n = min(len(released.real), len(released.synthetic))
-    if n < _FEWEST:
+    if n < FEWEST_JOINED:
         return None
     lags = min(_LAGS, n // 4)
     places = draw_rows(n, _ROWS, rng)
@@ -103,6 +102,24 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
             errors, _least_errors(score[0], others, distances=far, places=places, unit=unit, n=n)
         )
     return SamePlace(hit, unit, errors)
+
+
+def same_names(
+    released: ReleasedTables, joined: JoinedRows, rng: np.random.Generator
+) -> SamePlace | None:
+    """Return the agreement of released rows with the real records of the same names or numbers.
+
+    Both tables are sorted by the names, so that the record of the same name is at the same place.
+    See `same_place`.
+    """
+    if len(joined.real) < FEWEST_JOINED:
+        return None
+    by_name = ReleasedTables(
+        released.real[joined.real],
+        released.synthetic[joined.synthetic],
+        unit=released.units[0][joined.real],
+    )
+    return same_place(by_name, rng)
 
 
 def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Floats:

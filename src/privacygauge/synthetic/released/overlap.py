@@ -80,6 +80,7 @@ def release_of_rows(released: ReleasedTables, real: Ints, holdout: Ints | None) 
         holdout_unit=None if kept is None else of_holdout[holdout],
         people_named=False,
         texts=tuple(column.rows(real, holdout) for column in released.texts),
+        joined=tuple(one.among(real) for one in released.joined),
     )
 
 

@@ -34,7 +34,7 @@ from privacygauge.synthetic.released.hits import (
     release_risk,
 )
 from privacygauge.synthetic.released.membership import Membership, membership_played, questions_of
-from privacygauge.synthetic.released.order import same_place
+from privacygauge.synthetic.released.order import same_names, same_place
 from privacygauge.synthetic.released.overlap import (
     Overlap,
     find_shared_records,
@@ -294,10 +294,14 @@ def measure_release(
     )
     copied = find_copies(tables, seeds.stream(seed, "copies"))
     order = same_place(given, seeds.stream(seed, "order"))
+    joined = {
+        one.column: same_names(given, one, seeds.stream(seed, "joined", one.column))
+        for one in given.joined
+    }
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     ids = rows if names is None else names
     # Bonferroni: the verdict picks the interval furthest from 0, copies included.
-    together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS)
+    together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS + len(joined))
     # Without a control a person's side is no random draw, which `values_of_one` relies on.
     is_control = played is not None and not told_apart(played.blind)
     of_one = values_of_one(tables, together) if is_control else ()
@@ -326,6 +330,7 @@ def measure_release(
             units=tables.units,
             unlikely=unlikely,
             order=order,
+            joined=joined,
             shared=[
                 *shared_values(given, together),
                 *shared_runs(given, seeds.stream(seed, "shared runs"), together),

@@ -64,6 +64,8 @@ and against chance, at the order of the rows, and at values that only one person
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
 """Label of the share of the rows that are in the order of the real ones."""
+JOINED = "Rows that {} joins to a person, beyond chance"
+"""Label of the share of the rows that a name or number joins to the real ones."""
 SHARED = "Records that have {} in common with a synthetic one, beyond chance"
 """Label of the share of the records that share values of a column with synthetic records."""
 
@@ -232,11 +234,21 @@ class CorrectedIntervals:
     order: Estimate | None = None
     """Share of the synthetic rows that their place joins to a real record, beyond chance, without a
     holdout; None where the rows are not in the order of the real ones."""
+    joined: tuple[tuple[str, Estimate | None], ...] = ()
+    """Per column of names or numbers that was left out: share of the synthetic rows that it joins
+    to a real record, beyond chance, as for `order`."""
     shared: tuple[SharedValues, ...] = ()
     """Per column: real records whose values, or long parts of whose texts, are in the table
     although almost nobody shares them; the column with most records first."""
     points: tuple[Estimate | None, ...] = ()
     """Attack minus control per risk, as a difference of shares; None without a holdout."""
+
+    @property
+    def linked(self) -> dict[str, Estimate]:
+        """Shares of the rows that their place or a name joins to a person, by label."""
+        by_name = {JOINED.format(repr(column)): one for column, one in self.joined}
+        found = {ORDERED: self.order, **by_name}
+        return {name: one for name, one in found.items() if one is not None}
 
     @property
     def needs_no_control(self) -> dict[str, Estimate]:
@@ -245,7 +257,7 @@ class CorrectedIntervals:
             "Records of one kind copied, beyond chance": self.alone,
             "Synthetic rows that are real people, beyond chance": self.rows,
             "Copies that are no chance, each or a few together": self.unlikely,
-            ORDERED: self.order,
+            **self.linked,
             **{SHARED.format(one.column): one.people for one in self.shared},
         }
         return {name: one for name, one in found.items() if one is not None}
@@ -263,7 +275,12 @@ class CorrectedIntervals:
         looked = (*self.risks, self.copies, self.alone, self.rows)
         # One more for the order of the rows; and one for values of one person, which need a
         # holdout.
-        return 1 + (self.copies is not None) + sum(found is not None for found in looked)
+        return (
+            1
+            + len(self.joined)
+            + (self.copies is not None)
+            + sum(found is not None for found in looked)
+        )
 
 
 @dataclass(frozen=True)
@@ -330,7 +347,7 @@ class TableOptions:
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
         parts += 1 if series_of(tables.schema) and tables.holdout is not None else 0
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
-        looks = forms + COPY_LOOKS
+        looks = forms + COPY_LOOKS + len(tables.joined)
         # Bonferroni over all looks: the width is that of an interval as it will be reported.
         level = 1 - (1 - checks.level(self.level)) / looks
         n = len(tables.real)
@@ -352,6 +369,7 @@ def correct_together(
     *,
     unlikely: UnlikelyCopies | None = None,
     order: SamePlace | None = None,
+    joined: Mapping[str, SamePlace | None] | None = None,
     shared: Sequence[SharedValues] = (),
 ) -> CorrectedIntervals:
     """Return the intervals of risks and copies at a level corrected for all of them."""
@@ -380,6 +398,10 @@ def correct_together(
         rows=rows_copied_alone(lone, level),
         unlikely=unlikely.beyond if unlikely is not None and unlikely.beyond.low > 0 else None,
         order=None if order is None else order.beyond(level),
+        joined=tuple(
+            (column, None if one is None else one.beyond(level))
+            for column, one in (joined or {}).items()
+        ),
         shared=tuple(one for one in most if by_column[one.column] is one),
         points=points,
     )

@@ -21,7 +21,12 @@ from privacygauge.synthetic.frames import (
     read_table,
     text_order,
 )
-from privacygauge.synthetic.released.named import Apart, TextColumn, identifying_columns
+from privacygauge.synthetic.released.named import (
+    Apart,
+    JoinedRows,
+    TextColumn,
+    identifying_columns,
+)
 from privacygauge.synthetic.released.spelling import (
     as_written,
     coarsened_alike,
@@ -68,6 +73,8 @@ class ReleasedTables:
     """Columns of free text and of names, left out of the tables."""
     apart: tuple[str, ...] = ()
     """Names of all columns that were left out without being asked for."""
+    joined: tuple[JoinedRows, ...] = ()
+    """Rows that columns of names or numbers join, one entry per column that was left out."""
     people_named: bool = False
     """True where `unit` and `holdout_unit` come from an automatically recognised column."""
 
@@ -229,6 +236,7 @@ def read_together(
         read=(*coarse, *said, *rounded, *named.said),
         texts=named.texts,
         apart=named.columns,
+        joined=named.joined,
         people_named=named.person is not None,
     )
 
