@@ -20,6 +20,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import number_units
+from privacygauge.synthetic.released.dates import between_dates
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.tables import (
@@ -36,6 +37,8 @@ FORMS = ("rarest values in common", "rare values in common")
 fifth, which shows how many there are."""
 MOVED = "near values in common, series moved in time"
 """Variant of tables with a series of numbers: the first fifth."""
+DATED = "rare values in common, days between dates"
+"""Variant of tables with several columns of dates: the first fifth."""
 MOVES = (1, -1, 2, -2)
 """Steps in time by which series are moved."""
 _SERIES = 6
@@ -79,6 +82,9 @@ class InCommon:
     compared."""
     moved: Floats | None = None
     """(n + m,) Scores of `moved_in_common`; None without a series."""
+    dated: Ints | None = None
+    """(n + m,) Scores of `rarest_in_common` with the days between dates in place of dates; None
+    where fewer than two columns hold dates."""
     of_people: Floats | None = None
     """(n + m,) Scores of `rows_in_common`; None without dates or several rows of a person."""
 
@@ -94,6 +100,8 @@ class InCommon:
         }
         if self.moved is not None:
             scores[f"the ranking by {MOVED}"] = self.moved
+        if self.dated is not None:
+            scores[f"the ranking by {DATED}"] = self.dated
         if self.of_people is not None:
             scores["the ranking by a person's rows in common, dates moved"] = self.of_people
         return [
@@ -143,12 +151,18 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         moved = np.zeros(len(both))
         compared = drawn(few / len(MOVES))
         moved[compared] = moved_in_common(both[compared], made, series)
+    dated = None
+    if (moved_dates := between_dates(released)) is not None:
+        sides = (moved_dates.real, moved_dates.holdout)
+        chosen = [side[some] for side, some in zip(sides, rows, strict=True) if side is not None]
+        dated = rarest_in_common(stack_tables(*chosen), moved_dates.synthetic)
     units = released.people(rows)
     return InCommon(
         units,
         equal=rarest_in_common(both, made),
         near=near,
         moved=moved,
+        dated=dated,
         of_people=rows_in_common(both, made, np.concatenate(units)),
     )
 
@@ -244,7 +258,8 @@ def most_in_common(
     Returns
     -------
     tuple of Hits
-        One per entry of `FORMS`, and one for `MOVED` if there is a series. Attack: real records.
+        One per entry of `FORMS`, one for `MOVED` if there is a series, and one for `DATED` if there
+        are several columns of dates. Attack: real records.
         Control: holdout records. Baseline: the real records in a random ranking.
     """
     n = len(found.units[0])
@@ -254,11 +269,16 @@ def most_in_common(
     if found.moved is not None:
         # Records that were not compared have 0, and are not among the first.
         forms.append((MOVED, found.moved, min(fifth, int(np.count_nonzero(found.moved)))))
+    if found.dated is not None:
+        forms.append((DATED, found.dated, fifth))
+    said = {
+        MOVED: ", whose series are moved by a step or two",
+        DATED: ", with the days between dates in place of the dates",
+    }
     hits = []
     for variant, score, wanted in forms:
         # All ties of the last one are among the first.
         first = score >= np.sort(score)[-wanted]
-        moved = ", whose series are moved by a step or two" if variant == MOVED else ""
         hits.append(
             Hits(
                 "linkability",
@@ -268,8 +288,8 @@ def most_in_common(
                 baseline=rng.permutation(first)[:n],
                 meaning=(
                     "real and holdout records are ranked together by how rare the values are that "
-                    f"each has in common with one synthetic record{moved}; the first {wanted:,} of "
-                    f"{len(score):,} are found"
+                    f"each has in common with one synthetic record{said.get(variant, '')}; "
+                    f"the first {wanted:,} of {len(score):,} are found"
                 ),
                 attack_unit=found.units[0],
                 control_unit=found.units[1],

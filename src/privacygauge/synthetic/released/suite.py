@@ -18,6 +18,7 @@ from privacygauge.synthetic.released.copies import (
     copied_beyond,
     rows_copied_alone,
 )
+from privacygauge.synthetic.released.dates import between_dates
 from privacygauge.synthetic.released.hits import (
     Attempts,
     Hits,
@@ -50,6 +51,8 @@ from privacygauge.synthetic.released.unlikely import UnlikelyCopies
 
 FORMS: tuple[Form, ...] = ("values", "tails")
 """Forms of predicates that single out."""
+MOVED_DATES = "copied but for one value, days between dates"
+"""Variant of tables with several columns of dates."""
 N_OUTLYING = 3
 """Number of attacks on the most outlying records: one per risk."""
 N_NEARLY = 1 + len(IN_COMMON)
@@ -158,6 +161,10 @@ def tries(
     rankings: list[tuple[str, Transcript]] = []
     if len(tables.schema.columns) >= FEWEST_COLUMNS:
         found.append(nearly_copied(tables, seeds.stream(seed, "nearly-copied")))
+        moved = between_dates(tables)
+        if moved is not None and len(moved.schema.columns) >= FEWEST_COLUMNS:
+            rng = seeds.stream(seed, "nearly-copied", "dates")
+            found.append(replace(nearly_copied(moved, rng), variant=MOVED_DATES))
         rng = seeds.stream(seed, "in-common")
         common = ranked_in_common(tables, rng)
         if isinstance(common, Skipped):
@@ -346,6 +353,8 @@ class TableOptions:
         texts = sum(3 if text.is_free and text.holdout is not None else 1 for text in tables.texts)
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
         parts += 1 if series_of(tables.schema) and tables.holdout is not None else 0
+        if sum(column.date for column in tables.schema.columns) > 1 and width >= FEWEST_COLUMNS:
+            parts += (width > FEWEST_COLUMNS) + (tables.holdout is not None)
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
         looks = forms + COPY_LOOKS + len(tables.joined)
         # Bonferroni over all looks: the width is that of an interval as it will be reported.
