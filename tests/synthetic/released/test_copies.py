@@ -1,6 +1,9 @@
 """Exact copies and distances to the closest record."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from privacygauge.synthetic.distance import Cosine, space_of
@@ -10,9 +13,10 @@ from privacygauge.synthetic.released.copies import (
     ClosestRecords,
     as_many,
     closest_records,
+    copied_beyond,
     find_copies,
 )
-from privacygauge.synthetic.released.tables import ReleasedTables, stack_tables
+from privacygauge.synthetic.released.tables import ReleasedTables, read_together, stack_tables
 from tests.synthetic.released.made_released import released, without_holdout
 from tests.thorough import times
 
@@ -93,3 +97,31 @@ def test_without_a_holdout():
     )
     assert found.real.all()
     assert (found.holdout, found.of_holdout, found.of_as_many_real) == (None, None, None)
+
+
+def test_equal_records_are_no_independent_evidence_of_copying():
+    """Twenty equal records that were copied stand for one, not for twenty."""
+    n = 500
+    unique = np.arange(n)
+    real = pd.DataFrame({"age": unique, "town": np.tile(list("pq"), n // 2)})
+    twins = real.copy()
+    twins.loc[: 20 - 1, ["age", "town"]] = real.loc[0].to_list()
+    others = real.assign(age=real["age"] + n)
+    rng = np.random.default_rng(0)
+    made = pd.concat([others.assign(age=others["age"] + n), real[:1]], ignore_index=True)
+    beyond = copied_beyond(find_copies(read_together(twins, made, others), rng), 0.99)
+    assert beyond.low <= 0 < beyond.value
+    made = pd.concat([others.assign(age=others["age"] + n), real[:20]], ignore_index=True)
+    beyond = copied_beyond(find_copies(read_together(real, made, others), rng), 0.99)
+    assert beyond.low > 0
+
+
+def test_rows_of_a_person_and_their_twins_are_one_unit():
+    frame = pd.DataFrame({"age": [1, 2, 2, 3, *range(4, 20)], "town": "p"})
+    table = read_together(frame, frame, frame)
+    people = replace(table, unit=np.array([0, 0, 1, 2, *range(3, 19)]))
+    found = find_copies(people, np.random.default_rng(0))
+    # Rows 0 and 1 are one person's, rows 1 and 2 are equal.
+    assert len(set(found.unit[:3])) == 1
+    assert len(set(found.unit)) == 18
+    assert len(set(found.holdout_unit)) == 19

@@ -105,7 +105,7 @@ def copying(real, others, fresh, copied, overlap, seed):
     kept, _, _ = without_overlap(tables, twice)
     lone = lone_copies(tables, twice.real, np.random.default_rng(seed), kept.holdout)
     copied = find_copies(kept, np.random.default_rng(seed))
-    return correct_together((), copied, lone, 1 - 0.05 / LOOKS, kept.units)
+    return correct_together((), copied, lone, 1 - 0.05 / LOOKS)
 
 
 @cache

@@ -318,7 +318,7 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
             "real records and holdout differ a little without the synthetic table (AUC "
             f"{blind.auc.value:.3f}): a membership attack counts only where it does better"
         )
-    beyond = copied_beyond(copied, found.together, tables.units)
+    beyond = copied_beyond(copied, found.together)
     if copied.holdout is not None and beyond is not None and beyond.low > 0:
         told.append(
             f"{percent(float(copied.real.mean()))} of the real records stand in the synthetic "

@@ -43,6 +43,11 @@ class Copies:
     """(n,) Real records that occur in the synthetic table."""
     holdout: Bools | None
     """(m,) Holdout records that occur in the synthetic table; None without a holdout."""
+    unit: Ints
+    """(n,) Independent unit of each real record: records of one person, and equal records, which
+    occur in the synthetic table all or none."""
+    holdout_unit: Ints | None
+    """(m,) Independent unit of each holdout record; None without a holdout."""
     of_real: Bools
     """(s,) Synthetic rows that equal a real record."""
     of_as_many_real: Bools | None
@@ -90,18 +95,28 @@ def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
     real = released.real
     holdout = released.holdout
     of_real = occurs(made, real)
+    unit, holdout_unit = released.alike
     if holdout is None:
         return Copies(
             real=occurs(real, made),
             holdout=None,
+            unit=unit,
+            holdout_unit=None,
             of_real=of_real,
             of_as_many_real=None,
             of_holdout=None,
         )
     # Synthetic rows are looked up among equally many of both, since more records give more matches.
     some, others = as_many(real, holdout, rng)
-    found = occurs(real, made), occurs(holdout, made)
-    return Copies(*found, of_real, occurs(made, some), occurs(made, others))
+    return Copies(
+        real=occurs(real, made),
+        holdout=occurs(holdout, made),
+        unit=unit,
+        holdout_unit=holdout_unit,
+        of_real=of_real,
+        of_as_many_real=occurs(made, some),
+        of_holdout=occurs(made, others),
+    )
 
 
 def closest_records(released: ReleasedTables, rng: np.random.Generator) -> ClosestRecords:
@@ -139,14 +154,13 @@ QUANTILES = (0.05, 0.5)
 """Quantiles of the distances to the closest record."""
 
 
-def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
+def copy_facts(found: Copies, n: int, level: float) -> tuple[Fact, ...]:
     """Return the shares of records, and of synthetic rows, that also occur on the other side.
 
-    `n` is the number of real, and of holdout, records among which the rows were looked up; `units`
-    are those of the real and of the holdout records.
+    `n` is the number of real, and of holdout, records among which the rows were looked up.
     """
     names = (f"{side} records that occur in the synthetic table" for side in ("Real", "Holdout"))
-    owners = dict(zip(names, units, strict=True))
+    owners = dict(zip(names, (found.unit, found.holdout_unit), strict=True))
     named = {
         "Real records that occur in the synthetic table": found.real,
         "Holdout records that occur in the synthetic table": found.holdout,
@@ -162,16 +176,14 @@ def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) ->
     )
 
 
-def copied_beyond(
-    found: Copies, level: float, units: tuple[Ints | None, Ints | None] = (None, None)
-) -> Estimate | None:
+def copied_beyond(found: Copies, level: float) -> Estimate | None:
     """Return the share of real records copied in excess of the holdout's, as for a risk.
 
     None without a holdout.
     """
     if found.holdout is None:
         return None
-    return excess(found.real, found.holdout, level, units=units)
+    return excess(found.real, found.holdout, level, units=(found.unit, found.holdout_unit))
 
 
 def copied_alone(found: LoneCopies, level: float) -> Estimate | None:

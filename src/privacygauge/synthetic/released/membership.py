@@ -384,8 +384,10 @@ def questions_of(
     without the synthetic table as well are not evidence of copies in it.
     """
     each = 1 - SHARE / 2 * (1 - level)
-    attacks = [(one.title, play.transcript) for play, one in played.played]
-    without = [(played.blind.title, played.unseen)]
+    # Equal records stand out together: they count once.
+    alike = np.concatenate(tables.alike)
+    attacks = [(one.title, replace(play.transcript, unit=alike)) for play, one in played.played]
+    without = [(played.blind.title, replace(played.unseen, unit=alike))]
     of_attacks, of_values, of_blind = (
         tail(scored, seeds.stream(seed, "few records"), each, placebo=placebo) if scored else None
         for scored, placebo in (
@@ -400,7 +402,7 @@ def questions_of(
     # The blind ranking exposes at least half as many records: what stands out was not copied.
     if best is not None and of_blind is not None and 2 * of_blind.exposed >= max(best.exposed, 1):
         best = None
-    n_in, n_out = attacks[0][1].independent
+    n_in, n_out = played.played[0][0].transcript.independent
     average = smallest_average(n_in, n_out, played.headline.each)
     return Questions(
         best,

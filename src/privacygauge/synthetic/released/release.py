@@ -319,7 +319,7 @@ def measure_release(
         headline=None if played is None else played.headline,
         blind=None if played is None else played.blind,
         risks=tuple(release_risk(found, level, known) for found in attacked.hits),
-        copies=copy_facts(copied, closest.n, level, tables.units),
+        copies=copy_facts(copied, closest.n, level),
         closest=closest_facts(closest, level),
         utility=use,
         corrected=correct_together(
@@ -327,7 +327,6 @@ def measure_release(
             copied,
             lone=lone,
             level=together,
-            units=tables.units,
             unlikely=unlikely,
             order=order,
             joined=joined,

@@ -75,6 +75,8 @@ class InCommon:
 
     units: list[Ints]
     """(n,) and (m,) People behind the ranked real and holdout records."""
+    alike: Ints
+    """(n + m,) Numbers shared by the records of one person and by equal records of a side."""
     equal: Ints
     """(n + m,) Scores of `rarest_in_common`."""
     near: Floats
@@ -93,7 +95,6 @@ class InCommon:
         """Titles and scores of the rankings in which a few copies may stand out."""
         n = len(self.units[0])
         secret = np.arange(len(self.equal)) < n
-        unit = np.concatenate(self.units)
         scores = {
             "the ranking by rare values in common": self.equal,
             "the ranking by near values in common": self.near,
@@ -105,7 +106,7 @@ class InCommon:
         if self.of_people is not None:
             scores["the ranking by a person's rows in common, dates moved"] = self.of_people
         return [
-            (name, Transcript(score.astype(np.float64), secret, unit=unit))
+            (name, Transcript(score.astype(np.float64), secret, unit=self.alike))
             for name, score in scores.items()
         ]
 
@@ -159,6 +160,7 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
     units = released.people(rows)
     return InCommon(
         units,
+        alike=np.concatenate([unit[some] for unit, some in zip(released.alike, rows, strict=True)]),
         equal=rarest_in_common(both, made),
         near=near,
         moved=moved,

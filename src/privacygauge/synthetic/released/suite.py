@@ -374,7 +374,6 @@ def correct_together(
     copied: Copies,
     lone: LoneCopies,
     level: float,
-    units: tuple[Ints, Ints],
     *,
     unlikely: UnlikelyCopies | None = None,
     order: SamePlace | None = None,
@@ -385,7 +384,7 @@ def correct_together(
     # The membership attacks take the other half of the error.
     stricter = 1 - (1 - level) / 2
     found, lower = (
-        (*(risk_beyond_control(hits, each) for hits in tried), copied_beyond(copied, each, units))
+        (*(risk_beyond_control(hits, each) for hits in tried), copied_beyond(copied, each))
         for each in (level, stricter)
     )
     names = (*(f"{x.name} ({x.variant})" if x.variant else x.name for x in tried), "copying")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.units import join_units
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import (
     category_places,
@@ -91,6 +92,18 @@ class ReleasedTables:
         # A column recognised automatically names nobody on both sides, and its codes start at 0 on
         # each: equal codes are different people.
         return real, self.holdout_unit + (first if self.people_named else 0)
+
+    @property
+    def alike(self) -> tuple[Ints, Ints]:
+        """Numbers shared by the records of one person and by equal records of a side, (n,), (m,).
+
+        An attack tells no two equal records apart: it finds all of them, or none.
+        """
+        both = (self.real,) if self.holdout is None else (self.real, self.holdout)
+        kinds = [number_equal_records((one,))[0] for one in both]
+        found = [join_units(*one) for one in zip(self.units, kinds, strict=False)]
+        first = int(found[0].max()) + 1
+        return found[0], first + (found[1] if len(found) > 1 else np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
         for name, table in self.tables().items():
