@@ -366,6 +366,7 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
             asked.separator,
             names=(asked.ids, asked.unit, asked.key),
             missing=asked.missing,
+            as_exported=True,
         )
         for name, path in files.items()
         if name != "schema" and not name.startswith(_RELATED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.parsing import amounts_of, days_of
 from privacygauge.datasets.reading import (
     MISSING,
+    TABLE_ENDINGS,
     csv_stream,
     fields_of_any_length,
     is_csv,
@@ -27,6 +29,12 @@ from privacygauge.synthetic.table import LARGEST_WHOLE, Column, Kind, Schema, Ta
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ROW_NUMBERS = "Unnamed: 0"
+"""Name that pandas gives a first column without one."""
+NOTES = "privacygauge notes"
+"""Key of the notes on a file in the ``attrs`` of its frame."""
+_UNNAMED = re.compile(r"Unnamed: \d+")
 
 # Results of pandas.api.types.infer_dtype.
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
@@ -134,6 +142,7 @@ def read_frame(
     *,
     names: Collection[str | None] = (),
     missing: Collection[str] = (),
+    as_exported: bool = False,
 ) -> pd.DataFrame:
     """Return the rows of a frame or a file; column names become texts, and rows count from 0.
 
@@ -146,6 +155,10 @@ def read_frame(
         Columns of a file that name records or people, as in `read_content`.
     missing : collection of str
         Further words for a missing value in a file, as in `read_content`.
+    as_exported : bool
+        Whether a csv file may begin with row numbers without a name, as pandas writes them, which
+        become the column `ROW_NUMBERS`, and end in empty columns and lines, as spreadsheets do,
+        which are left out. Notes on that are in ``attrs[NOTES]`` of the frame.
 
     Raises
     ------
@@ -157,11 +170,16 @@ def read_frame(
     if isinstance(data, str | Path):
         path = Path(data)
         if path.is_file() and is_csv(path) and path.stat().st_size:
-            _check_csv(path, separator)
+            _check_csv(path, separator, unnamed=as_exported)
+        if path.is_file() and path.suffix.lower() == ".txt":
+            raise InputError(
+                f"{path} must end in {TABLE_ENDINGS}: rename a text with tabs, such as Excel's "
+                "Unicode text, to .tsv"
+            )
         content = read_content(path, "table", separator=separator, names=names, missing=missing)
         if isinstance(content, Mapping):
             raise InputError(f"{path} holds arrays, not a table: save it as .csv or .parquet")
-        frame = content
+        frame = _without_export_marks(content, path) if as_exported and is_csv(path) else content
     elif isinstance(data, pd.DataFrame):
         frame = data
     elif hasattr(data, "to_pandas"):
@@ -185,21 +203,56 @@ def column_named(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[An
     return np.asarray(frame[name])
 
 
-def _check_csv(path: Path, given: str | None) -> None:
+def _without_export_marks(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return a frame without the empty columns and lines that end a spreadsheet, with notes."""
+    import pandas as pd
+
+    unnamed = [str(name) for name in frame if _UNNAMED.fullmatch(str(name))]
+    empty = [name for name in unnamed if frame[name].isna().all()]
+    frame = frame.drop(columns=empty)
+    there = np.flatnonzero(frame.notna().any(axis=1).to_numpy())
+    n = int(there[-1]) + 1 if len(there) else len(frame)
+    notes = []
+    if empty:
+        notes.append(f"{path.name}: {len(empty)} empty columns without a name are left out")
+    if n < len(frame):
+        notes.append(f"{path.name}: {len(frame) - n} empty lines at the end are left out")
+    frame = frame.iloc[:n]
+    for name in unnamed:
+        if name in empty:
+            continue
+        numbers = frame[name]
+        if name != ROW_NUMBERS or not pd.api.types.is_numeric_dtype(numbers) or (
+            numbers.isna().any() or not np.array_equal(numbers, np.rint(numbers))
+        ):  # fmt: skip
+            raise InputError(_no_name(path, int(name.split()[1])))
+        notes.append(
+            f"{path.name}: the first column has no name and is taken for row numbers, as pandas "
+            f"writes them ({ROW_NUMBERS!r})"
+        )
+    frame.attrs[NOTES] = tuple(notes)
+    return frame
+
+
+def _no_name(path: Path, place: int) -> str:
+    return (
+        f"{path}: column {place + 1} has no name in the header: give it one, or save the table "
+        "without row numbers"
+    )
+
+
+def _check_csv(path: Path, given: str | None, *, unnamed: bool = False) -> None:
     """Raise on a CSV file that pandas would silently pad, shift or rename."""
     try:
         separator = separator_of(path, given)
         with csv_stream(path) as stream, fields_of_any_length():
             lines = csv.reader(stream, delimiter=separator)
             header = next((line for line in lines if line), [])
-            twice = [name for name in header if header.count(name) > 1]
+            twice = [name for name in header if header.count(name) > 1 and (name or not unnamed)]
             if twice:
                 raise InputError(f"{path}: two columns are named {twice[0]!r}: rename one of them")
-            if "" in header:
-                raise InputError(
-                    f"{path}: column {header.index('') + 1} has no name in the header: give it "
-                    "one, or save the table without row numbers"
-                )
+            if "" in header and not unnamed:
+                raise InputError(_no_name(path, header.index("")))
             for line in lines:
                 if line and len(line) != len(header):
                     raise InputError(

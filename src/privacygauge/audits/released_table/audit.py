@@ -20,6 +20,7 @@ from privacygauge.audits.released_table.sections import plot_risks, plot_roc
 from privacygauge.audits.work import Session
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
 from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.report import direction
 from privacygauge.report.numbers import percent
@@ -147,6 +148,12 @@ class ReleasedOptions(ReleasedDesign, ReportedColumns, ColumnKinds):
         <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
         """
         checks.kind(self.schema, "schema", Schema, "a Schema, such as that of read_table(...)")
+        for name, given in (("ids", ids), ("unit", unit), ("holdout_unit", holdout_unit)):
+            if isinstance(given, str):
+                raise InputError(
+                    f"{name} must be an array with one entry per record, got the text {given!r}: "
+                    f"give the values of the column, such as table[{given!r}]"
+                )
         compared = (
             *(self.secrets or ()),
             *self.show,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.parsing import amounts_of, days_of
+from privacygauge.synthetic.frames import ROW_NUMBERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +149,7 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
     found: dict[str, str] = {}
     for name in shared:
         column = pd.concat([frame[name] for frame in sides], ignore_index=True)
-        what = _kind(column, [frame[name] for frame in sides])
+        what = "number" if name == ROW_NUMBERS else _kind(column, [x[name] for x in sides])
         if not what and _has_other_ids(name, column, synthetic[name]):
             what = "renumbered"
         if what:

@@ -16,6 +16,8 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import join_units
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import (
+    NOTES,
+    ROW_NUMBERS,
     category_places,
     read_beside,
     read_frame,
@@ -199,6 +201,13 @@ def read_together(
     """
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
     contents = {name: _content(name, data) for name, data in given.items() if data is not None}
+    notes = [
+        note
+        for one in contents.values()
+        if not isinstance(one, Table)
+        for note in one.attrs.get(NOTES, ())
+    ]
+    contents = _numbered_alike(contents)
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
     left = {name: _without(one, drop) for name, one in contents.items()}
     named = Apart((), (), None, ())
@@ -246,12 +255,27 @@ def read_together(
         others[0] if others else None,
         unit=people["real"],
         holdout_unit=people.get("holdout"),
-        read=(*coarse, *said, *rounded, *named.said),
+        read=(*notes, *coarse, *said, *rounded, *named.said),
         texts=named.texts,
         apart=named.columns,
         joined=named.joined,
         people_named=named.person is not None,
     )
+
+
+def _numbered_alike(
+    contents: dict[str, Table | pd.DataFrame],
+) -> dict[str, Table | pd.DataFrame]:
+    """Return frames with row numbers in all of them if any has some: by default their places."""
+    frames = [one for one in contents.values() if not isinstance(one, Table)]
+    if len(frames) < len(contents) or not any(ROW_NUMBERS in one for one in frames):
+        return contents
+    return {
+        name: one
+        if isinstance(one, Table) or ROW_NUMBERS in one
+        else one.assign(**{ROW_NUMBERS: np.arange(len(one))})
+        for name, one in contents.items()
+    }
 
 
 def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
@@ -389,7 +413,7 @@ def _about(name: str) -> Iterator[None]:
 
 def _content(name: str, data: object) -> Table | pd.DataFrame:
     with _about(name):
-        return data if isinstance(data, Table) else read_frame(data)
+        return data if isinstance(data, Table) else read_frame(data, as_exported=True)
 
 
 def _names(content: Table | pd.DataFrame) -> tuple[str, ...]:
