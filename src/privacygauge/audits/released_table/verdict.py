@@ -46,6 +46,12 @@ _RULE = (
     "stand out for certain are moderate too. These limits are a convention of "
     "PrivacyGauge: set your own with --fail-above or --policy."
 )
+_FORMS_LOOKED_FOR = (
+    "That holds for copies in the forms that are looked for: equal or near records, and those with "
+    "some values changed. Not looked for are columns recoded one to one (codes permuted, numbers "
+    "reflected), series moved by three steps or more, columns that changed places, and single "
+    "numbers that were moved a little in records that are otherwise made up."
+)
 ABSENT = "Advantage of taking absence from the table for membership"
 """Label of what a filter gives away."""
 NAMED = 5
@@ -332,7 +338,8 @@ def _membership(f: ReleasedResult) -> tuple[str, ...]:
     found = grade_attacks(f.membership)
     if found.grade == UNTOLD:  # something else than these attacks found a leak
         found = grade_attacks(replace(f.membership, questions=None))
-    return found.sentences
+    could_find = any("could have found" in sentence for sentence in found.sentences)
+    return (*found.sentences, *((_FORMS_LOOKED_FOR,) if could_find else ()))
 
 
 def _copies_text(f: ReleasedResult) -> Iterator[str]:
