@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.released_table import sections
+from privacygauge.audits.released_table import verdict as words
 from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.audits.released_table.result import risk_name
 from privacygauge.audits.released_table.verdict import verdict
@@ -295,6 +297,20 @@ def test_the_most_outlying_records_are_listed_one_by_one(found):
     assert re.search(
         r"On random records, less .* On the most outlying records alone, more .* out", said
     )
+
+
+@pytest.mark.parametrize("said", ["What it could have found: 3 members.", "Nothing stands out."])
+def test_what_could_have_been_found_holds_for_the_forms_that_are_looked_for(
+    found, monkeypatch, said
+):
+    harmless_attacks = SimpleNamespace(grade=NONE, sentences=(said,))
+    monkeypatch.setattr(words, "grade_attacks", lambda _: harmless_attacks)
+    sentences = list(verdict(harmless(found)).sentences)
+    named = [one for one in sentences if "forms that are looked for" in one]
+    assert len(named) == ("could have found" in said)
+    if named:
+        assert sentences.index(named[0]) == sentences.index(said) + 1
+        assert "codes permuted" in named[0]
 
 
 def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):
