@@ -18,7 +18,7 @@ from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
 from privacygauge.runs.named import FILES
 from privacygauge.runs.results import file_hashes
-from privacygauge.runs.store import plan_in, read_run, unchecked_code
+from privacygauge.runs.store import other_versions, plan_in, read_run, unchecked_code
 from privacygauge.runs.user_code import code_in, compared_code
 
 
@@ -165,8 +165,11 @@ class Work:
         return kept if isinstance(kept, str) else ""
 
     def dated(self, report: Report, request: Request) -> Report:
-        """Return a report with its owner's title and note, and the date of its run."""
+        """Return a report with its owner's title and note, and the date and versions of its run."""
         origin = replace(report.origin, made=self.made or report.origin.made)
+        others = other_versions(self.run)
+        if others:
+            origin = replace(origin, provenance={**origin.provenance, "run made with": others})
         return replace(report, origin=origin, name=request.title, note=request.note)
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -237,9 +238,11 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 def _report_of_run(command: Command[Any], request: Request, work: Work) -> Report:
     """Compute the missing tasks of a run, if any, and return its report."""
     from privacygauge.audits.work import with_copies
+    from privacygauge.runs.store import only_read
 
     request.check(work.jobs)
-    with with_copies(request) as here:
+    reading = only_read() if work.recorded else nullcontext()
+    with reading, with_copies(request) as here:
         return work.dated(command.play(here, work).report(), request)
 
 
