@@ -251,7 +251,7 @@ def test_a_model_is_the_baseline_and_an_attack_without_it_is_not_the_worst():
 
 def test_unequal_classes():
     labels = RNG(0).choice(4, 300, p=[0.7, 0.2, 0.08, 0.02])
-    blind = attacked("nb", labels=labels, queries=60)
+    blind = attacked("nb", labels=labels, queries=60, prior="uniform")
     # Random labels have 1/m right whatever the classes' shares.
     assert blind.worst.baseline == 0.25
     knowing = attacked("nb", labels=labels, queries=60, prior="classes")
@@ -416,3 +416,15 @@ def test_a_metric_that_does_not_fit_gets_one_line(change, message, monkeypatch):
         pg.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_the_attacker_knows_class_frequencies_by_default_where_they_differ():
+    rng = np.random.default_rng(3)
+    rare = (rng.random(1_000) < 0.01).astype(int)
+    skewed = attacked("nb", labels=rare, queries=30)
+    assert skewed.knowledge == "how frequent each hidden value is, no model"
+    assert skewed.worst.baseline == pytest.approx(1 - rare.mean())
+    blind = attacked("nb", labels=rare, queries=30, prior="uniform")
+    assert blind.worst.baseline == 0.5
+    even = attacked("nb", labels=rng.permutation(1_000) % 2, queries=30)
+    assert even.knowledge == "nothing: no model, all classes equally likely"

@@ -139,7 +139,7 @@ def test_a_guarantee_of_everything_is_no_limit(bounded):
     [(-0.001, NONE), (0.0, NONE), (0.005, SMALL), (0.01, MODERATE), (0.05, LARGE)],
 )
 def test_the_grade_follows_from_the_corrected_lower_end(attacked, low, grade):
-    corrected = Estimate(0.3, low, 0.4, 0.99, 3, "example")
+    corrected = Estimate(0.3 * (low > 0), low, 0.4 if low > 0 else 0.04, 0.99, 3, "example")
     results = tuple(replace(r, corrected=corrected) for r in attacked.results)
     found = replace(attacked, results=results)
     assert grade_of_attack(found.worst) == grade
@@ -164,6 +164,38 @@ def test_points_keep_their_sign_and_size(bias, half):
     assert float(points(bias)) == pytest.approx(100 * bias, abs=0.051)
     shown = points_estimate(Estimate(bias, bias - half, bias + half, 0.95, 3, "example"))
     assert float(shown.low) <= float(shown.value) <= float(shown.high)
+
+
+@pytest.mark.parametrize("cell", range(4))
+def test_no_gain_is_not_said_beside_a_wide_interval(attacked, cell):
+    """The result with the highest lower end is not the one that may hide most."""
+    narrow = Estimate(0.0, -0.002, 0.004, 0.99, 3, "example")
+    wide = Estimate(0.06, -0.04, 0.16, 0.99, 3, "example")
+    results = [replace(r, corrected=narrow, bias=narrow) for r in attacked.results]
+    results[cell] = replace(results[cell], corrected=wide, bias=wide)
+    found = verdict_of(replace(attacked, results=tuple(results)))
+    assert found.grade == UNTOLD
+    assert found.headline.startswith("It cannot be told from 3 trials")
+    assert "16.0 are not excluded" in found.headline
+    assert found.advice[0] == "Play more trials: --trials 10."
+    # A small gain elsewhere does not hide it either.
+    other = (cell + 1) % 4
+    small = Estimate(0.004, 0.002, 0.006, 0.99, 3, "example")
+    results[other] = replace(results[other], corrected=small, bias=small)
+    found = verdict_of(replace(attacked, results=tuple(results)))
+    assert found.grade == SMALL
+    assert any("lies between -4.0 and 16.0 points" in said for said in found.sentences)
+
+
+def test_few_trials_behind_a_guard_never_say_no_gain_of_a_wide_interval():
+    labels = np.random.default_rng(0).integers(0, 2, 300)
+    said = 0
+    for seed in range(8):
+        found = pg.attack_holdout(labels, 60, guards=("round:1", "noise:0.05"), trials=2, seed=seed)
+        high = max(r.corrected.high for r in found.results)
+        assert verdict_of(found).grade != NONE or high < 0.05
+        said += verdict_of(found).grade == UNTOLD
+    assert said >= 4
 
 
 def test_one_trial_tells_nothing():

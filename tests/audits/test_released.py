@@ -249,7 +249,7 @@ def test_a_table_of_copies_is_grave(leaky):
     assert leaky.headline.accuracy.low > 0.9
     assert leaky.corrected.copies.low > 0.9
     assert any("stand in the synthetic table as they are" in w for w in leaky.warnings)
-    assert len(leaky.records.member) == 120 + 60
+    assert len(leaky.records.member) == 120 + 120
     assert repr(leaky).startswith("<ReleasedAudit of 120 synthetic rows: Large leak")
 
 
@@ -360,7 +360,7 @@ def test_a_seed_fixes_everything_and_a_secret_changes_no_other_number(tables, le
 def test_the_attacks_see_the_same_records_and_thresholds_of_others(leaky):
     rules = {e.rule for e in (*leaky.evaluations, leaky.blind)}
     assert rules == {"cross-fitted threshold"}
-    assert {(e.n_in, e.n_out) for e in (*leaky.evaluations, leaky.blind)} == {(120, 60)}
+    assert {(e.n_in, e.n_out) for e in (*leaky.evaluations, leaky.blind)} == {(120, 120)}
     assert leaky.headline.accuracy.method.endswith("simultaneous over attacks")
 
 
@@ -483,7 +483,7 @@ def test_people_of_a_released_table_are_told_apart_from_records():
     named = audit_released(
         **parts, unit=people[:90], holdout_unit=people[90:], attempts=30, secrets=["a"]
     )
-    assert named.headline.accuracy.n == 30 + 15
+    assert named.headline.accuracy.n == 30 + 30
     assert any("180 rows belong to 60 units" in line for line in named.warnings)
     assert {r.attack.n for r in named.risks if r.name in ("linkability", "inference")} <= {
         *range(1, 31)

@@ -365,7 +365,7 @@ def test_all_files_are_written(found, tmp_path):
     paths = found.write(tmp_path / "a" / "b")
     assert [path.name for path in paths] == NAMES
     frame = pd.read_parquet(paths[2])
-    assert frame.shape[0] == 60 + 30
+    assert frame.shape[0] == 60 + 60
     assert list(frame.columns[:2]) == ["id", "member"]
     assert frame["member"].sum() == 60
     curve = pd.read_csv(paths[3])

@@ -190,3 +190,35 @@ def test_equivalent_submissions_get_the_same_noise(metric, change):
     assert answers[0] == answers[1]
     other = guard.answer(holdout.marked(rng.random(200)), state)[0]
     assert other != answers[0]
+
+
+@pytest.mark.parametrize("copies", [2, 3, 7, 33])
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_repeated_members_of_an_ensemble_get_the_same_noise(members, copies):
+    rng = np.random.default_rng(members)
+    holdout = Holdout(rng.random(200), 0, metric_named("crps:0:1"))
+    guard = guard_named("noise:0.05")
+    state = guard.start(bytes(16))
+    sent = rng.random((200, members))
+    same = [sent, np.tile(sent, copies), np.repeat(sent[:, ::-1], copies, axis=1)]
+    if members == 1:
+        same.append(sent[:, 0])
+    answers = {guard.answer(holdout.marked(x), state)[0] for x in same}
+    assert len(answers) == 1
+    other = sent.copy()
+    other[:20, 0] = rng.random(20)
+    assert guard.answer(holdout.marked(other), state)[0] not in answers
+
+
+def test_repeated_labels_of_a_top_list_get_the_same_noise():
+    rng = np.random.default_rng(0)
+    holdout = Holdout(rng.integers(0, 10, 200), 10, metric_named("top:3"))
+    guard = guard_named("noise:0.05")
+    state = guard.start(bytes(16))
+    first, second = rng.integers(0, 10, (2, 200))
+    answers = set()
+    for _ in range(20):
+        third = np.where(rng.random(200) < 0.5, first, second)
+        sent = rng.permuted(np.stack([first, second, third], axis=1), axis=1)
+        answers.add(guard.answer(holdout.marked(sent), state)[0])
+    assert len(answers) == 1

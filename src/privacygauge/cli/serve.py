@@ -244,7 +244,7 @@ def contest(
 
     require_local(rules or "", "rules are read from a file")
     text = None if rules is None else read_text(rules, "rules")
-    describe(
+    again = describe(
         _connect(database),
         title=title,
         rules=text,
@@ -252,6 +252,11 @@ def contest(
         finals=finals,
         judged_by=judged_by,
     )
+    if again:
+        print(
+            f"Chosen before were more than {finals}, so that these choices are removed, and the "
+            f"accounts choose again: {', '.join(again)}"
+        )
 
 
 @app.command()

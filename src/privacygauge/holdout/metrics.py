@@ -179,8 +179,8 @@ class _Top(_RankedGuesses):
         return np.ones(self.k)
 
     def equivalent(self, submitted: Values, truth: Values) -> Values:
-        # The order of an example's labels does not count.
-        return np.sort(submitted, axis=1)
+        # The order of an example's labels does not count, nor how often each is repeated.
+        return np.sort(super().equivalent(submitted, truth), axis=1)
 
 
 @dataclass(frozen=True)
@@ -439,8 +439,12 @@ class _EnsembleError(_AbsoluteError):
         return float(1 - error / (self.high - self.low))
 
     def equivalent(self, submitted: Values, truth: Values) -> Values:
-        cells = super().equivalent(submitted, truth)
-        return np.sort(cells, axis=1) if cells.ndim == 2 else cells
+        cells = np.sort(super().equivalent(submitted, truth).reshape(len(truth), -1), axis=1)
+        # Quantiles: members that are all repeated equally often are the same ensemble.
+        levels = (np.arange(_MEMBERS) + 0.5) / _MEMBERS
+        # An ensemble steps at multiples of 1/k, which a level may be: up, whatever rounding says.
+        places = np.floor(levels * cells.shape[1] + 1e-9).astype(int)
+        return np.asarray(cells[:, places])
 
     def chance(self, truth: Values) -> float:
         """Return the score of all hidden values as one ensemble, however many they are."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
+from scipy.stats import chisquare
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
@@ -179,14 +180,14 @@ class Having:
     """Number of examples attacked, the least confident ones; None for all."""
     temperature: float = 1.0
     """Divisor of the logits."""
-    prior: Prior = "uniform"
-    """Prior without logits."""
+    prior: Prior | None = None
+    """Prior without logits; None for `prior_of` the labels."""
 
     def __post_init__(self) -> None:
-        if self.prior not in ("uniform", "classes"):
+        if self.prior not in ("uniform", "classes", None):
             raise InputError(f"prior must be uniform or classes, got {self.prior!r}")
         if self.logits is not None:
-            if self.prior != "uniform":
+            if self.prior == "classes":
                 raise InputError(f"prior {self.prior} goes without logits: they say more")
             return
         given = {"top": self.top, "least_confident": self.least_confident}
@@ -217,7 +218,7 @@ def known_before(
             least_confident=having.least_confident,
             temperature=having.temperature,
         )
-    if having.prior != "classes":
+    if (having.prior or prior_of(holdout)) != "classes":
         return None
     # Half a point more per class, so that a class without points is unlikely but not impossible.
     frequency = np.bincount(holdout.labels, minlength=holdout.n_classes) + 0.5
@@ -269,6 +270,20 @@ def classes_worth_trying(share: Floats, n: int, queries: int) -> int:
             best = r
             most_right = right
     return best
+
+
+_EQUAL = 0.001
+"""Smallest p-value of equally frequent classes (Pearson's chi-squared) taken for such."""
+
+
+def prior_of(holdout: Holdout) -> Prior:
+    """Return the prior that an attacker without a model may be taken to have on these labels.
+
+    Class frequencies are often published, or guessed, and where they differ a guess is worth more
+    than 1/m.
+    """
+    frequency = np.bincount(holdout.labels, minlength=holdout.n_classes)
+    return "classes" if chisquare(frequency).pvalue < _EQUAL else "uniform"
 
 
 def knowledge_text(knowledge: Knowledge | None, having: Having) -> str:

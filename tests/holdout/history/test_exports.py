@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
@@ -71,3 +74,37 @@ def test_predictions_in_a_folder(tmp_path):
     (folder / "two.csv").unlink()
     with pytest.raises(InputError, match="must hold a file called as each submission, none for"):
         read_history(file, predictions=folder)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%b %d, %Y, %I:%M %p", "%a %b %d %H:%M:%S %Y", "%Y/%m/%d %H:%M:%S", "%a, %d %b %Y %H:%M:%S",
+     "%d-%m-%Y %H:%M", "%d %b %Y %H:%M:%S"],
+)  # fmt: skip
+def test_times_are_read_as_they_are_written(tmp_path, form):
+    times = [datetime(2026, 1, 1) + timedelta(hours=31 * i) for i in range(20)]
+    rows = [(at.strftime(form), f"team-{i % 4}", 0.5 + i / 100) for i, at in enumerate(times)]
+    table = pd.DataFrame(rows, columns=["time", "account", "score"]).iloc[::-1]
+    table.to_csv(tmp_path / "h.csv", index=False)
+    found = read_history(tmp_path / "h.csv", n=100)
+    assert found.scores.tolist() == [row[2] for row in rows]
+    to_minutes = 60 if "%S" not in form else 1
+    wanted = [at.replace(tzinfo=UTC).timestamp() // to_minutes * to_minutes for at in times]
+    assert found.times.tolist() == wanted
+
+
+def test_rows_without_a_score_yet_are_left_out_and_counted(tmp_path):
+    words = ["Pending", "timeout", "Disqualified", "queued"]
+    table = pd.DataFrame(
+        {
+            "participant_username": [f"team-{i}" for i in range(8)],
+            "created_at": [f"2026-01-0{i + 1}T12:00:00Z" for i in range(8)],
+            "public_score": [0.5, 0.6, 0.7, 0.8, *words],
+            "private_score": [0.4, 0.5, 0.6, 0.7, *words],
+        }
+    )
+    table.to_csv(tmp_path / "zindi.csv", index=False)
+    found = read_history(tmp_path / "zindi.csv", n=1000, n_private=2000)
+    assert found.accounts == ("team-0", "team-1", "team-2", "team-3")
+    assert found.private.tolist() == [0.4, 0.5, 0.6, 0.7]
+    assert found.left_out == 4

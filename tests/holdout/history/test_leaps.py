@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -139,3 +141,66 @@ def test_ordinary_leaders_are_not_worth_a_look(level, spread):
         rng = stream(i, "ordinary", level, spread)
         worth += bool(audited(scored(rng, 1_000, field(rng, 1_000, level, spread))).hints)
     assert worth <= 0.05 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("accounts", [2, 3])
+@pytest.mark.parametrize(("level", "wrong"), [(0.9, 0.005), (0.8, 0.012), (0.65, 0.02)])
+def test_labels_that_two_or_three_accounts_share_are_worth_a_look(level, wrong, accounts, whole):
+    """Each has a history of its own, and the labels but for a few in the end."""
+    worth = 0
+    games = times(40)
+    for i in range(games):
+        rng = stream(i, "shared labels", level, accounts)
+        teams = field(rng, 1_000, level)
+        for thief in range(accounts):
+            own = improving(rng, 1_000, level - 0.04, level - 0.02, 3)
+            knows = 1 - rng.binomial(1_000, wrong) / 1_000
+            teams[f"thief-{thief}"] = [*own, knows]
+        history = scored(rng, 1_000, teams)
+        if whole:
+            history = answered(rng, history)
+        audit = audited(history)
+        named = {*audit.suspects, *(x for hint in audit.hints for x in hint.accounts)}
+        worth += {f"thief-{thief}" for thief in range(accounts)} <= named
+    assert worth >= 0.9 * games
+
+
+def answered(rng: np.random.Generator, history: History) -> History:
+    """Return the history with answers of these scores, wrong where points are hard."""
+    labels = rng.integers(0, 2, history.n)
+    hard = rng.normal(size=history.n)
+    rows = []
+    for account, score in zip(history.accounts, history.scores, strict=True):
+        wrong = round((1 - score) * history.n)
+        spread = rng.normal(0, 0.5, history.n)
+        # Whoever knows the labels hides it by wrong answers anywhere.
+        knows = account.startswith("thief") and score > 0.97
+        order = np.argsort(spread if knows else hard + spread)
+        row = labels.copy()
+        row[order[:wrong]] ^= 1
+        rows.append(row)
+    answers = np.stack(rows)
+    scores = (answers == labels).mean(axis=1)
+    return replace(history, scores=scores, answers=answers, labels=labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 2, 4, 6])
+@pytest.mark.parametrize(
+    ("level", "net", "n"),
+    [(0.92, 0.996, 10_000), (0.92, 0.997, 10_000), (0.92, 0.996, 2_000), (0.6, 0.995, 10_000)],
+)
+def test_good_models_of_an_easy_problem_are_not_accused(level, net, n, size):
+    """Several teams took the same step, as from linear models of digits to networks."""
+    accused = 0
+    games = times(100)
+    for i in range(games):
+        rng = stream(i, "nets", level, size)
+        teams = field(rng, n, level)
+        for j in range(size):
+            before = improving(rng, n, level - 0.02, level, 2)
+            teams[f"net-{j}"] = before + improving(rng, n, net - 0.001, net, 3)
+        accused += bool(audited(scored(rng, n, teams)).suspects)
+    assert accused <= 0.05 * games

@@ -49,13 +49,20 @@ def test_a_new_method_far_ahead_alone_is_worth_a_look_and_no_finding(wrong):
     assert sum(any("3" in hint.accounts for hint in one.hints) for one in found) >= 0.9 * games
 
 
-@pytest.mark.parametrize("left", [0, 3])
+@pytest.mark.parametrize("left", [0, 2, 3])
 @pytest.mark.parametrize("accounts", [4, 6])
 def test_labels_that_many_share_are_found_from_scores(accounts, left):
     leaked = [(team, left) for team in range(accounts)]
     shared = {str(team) for team in range(accounts)}
-    boards = [board(np.random.default_rng(i), 12, leaked=leaked) for i in range(5)]
-    assert sum(shared <= set(audit_leaderboard(one).suspects) for one in boards) >= 4
+    boards = [
+        audit_leaderboard(board(np.random.default_rng(i), 12, leaked=leaked)) for i in range(5)
+    ]
+    # Three wrong answers in a thousand may be a good method's that all of them took up.
+    found = [
+        one.suspects if left < 3 else {x for hint in one.hints for x in hint.accounts}
+        for one in boards
+    ]
+    assert sum(shared <= set(names) for names in found) >= 4
 
 
 def with_private(seed, left=None):

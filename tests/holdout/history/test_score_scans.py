@@ -7,9 +7,12 @@ import pytest
 
 from privacygauge.audits.leaderboard.audit import audit_leaderboard
 from privacygauge.core.seeds import stream
+from privacygauge.holdout.history.answers import single_changes
 from privacygauge.holdout.history.findings import CorrectedTest
+from privacygauge.holdout.history.made import honest_history
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.history.scores import score_scan
+from privacygauge.holdout.history.votes import nearness
 from tests.thorough import times
 
 N = 1_000
@@ -178,3 +181,59 @@ def test_teams_that_change_little_move_by_even_and_odd_numbers(kind):
 
 def hints_of(history: History) -> tuple[CorrectedTest, ...]:
     return audit_leaderboard(history, guards=()).hints
+
+
+def probing(rng: np.random.Generator, kind: str) -> History:
+    """Return honest teams, and an account that looks for labels between other submissions."""
+    made = honest_history(rng, n=1_000, m=2, teams=6, submissions=10)
+    labels = made.labels
+    base = np.where(rng.random(1_000) < 0.8, labels, 1 - labels)
+    rows = []
+    if kind.startswith("covered"):
+        order = rng.permutation(1_000)
+        for i in range(140):
+            row = base.copy()
+            row[order[i]] ^= 1
+            rows.append(row)
+            if i % 3 == 0:
+                rows.append(np.where(rng.random(1_000) < 0.8, labels, 1 - labels))
+        if kind == "covered":
+            rows.insert(0, base)
+    elif kind == "halves":
+        for level in range(1, 8):
+            for part in range(2 ** (level - 1)):
+                row = np.zeros(1_000, int)
+                width = 1_000 // 2**level
+                row[2 * part * width : (2 * part + 1) * width] = 1
+                rows.append(row)
+    else:  # a model that wavers on a few points, night after night
+        doubtful = rng.choice(1_000, 30, replace=False)
+        for _ in range(150):
+            row = base.copy()
+            row[doubtful[rng.random(30) < 0.03]] ^= 1
+            rows.append(row)
+    answers = np.concatenate([made.answers, np.stack(rows)])
+    times = np.concatenate([made.times, np.linspace(0, 100, len(rows))])
+    accounts = [*made.accounts, *["probing"] * len(rows)]
+    scores = (answers == labels).mean(axis=1)
+    return in_time(times, accounts, scores, n=1_000, n_classes=2, answers=answers, labels=labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["covered", "covered, no base", "halves"])
+def test_answers_say_no_less_of_scans_than_scores(kind):
+    games = times(20)
+    named = 0
+    for i in range(games):
+        audit = audit_leaderboard(probing(stream(i, "probing", kind), kind), guards=())
+        hinted = {name for hint in audit.hints for name in hint.accounts}
+        named += "probing" in {*audit.suspects, *hinted}
+    assert named >= 0.9 * games
+
+
+@pytest.mark.slow
+def test_a_model_that_wavers_on_few_points_does_not_take_them_one_after_the_other():
+    for i in range(times(20)):
+        history = probing(stream(i, "probing", "wavering"), "wavering")
+        tests = single_changes(history, nearness(history, stream(i, "points")))
+        assert min(test.p_value for test in tests) * len(tests) > 0.05

@@ -20,8 +20,17 @@ from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
 from privacygauge.holdout.server.accounts import add_account, hide_account
 from privacygauge.holdout.server.request_parsing import read_hidden
-from privacygauge.holdout.server.rescoring import rescore
-from privacygauge.holdout.server.standings import as_csv, ending, entries, standings
+from privacygauge.holdout.server.rescoring import merge_accounts, rescore, void_submission
+from privacygauge.holdout.server.standings import (
+    account_rows,
+    as_csv,
+    as_json_lines,
+    chosen_submissions,
+    ending,
+    entries,
+    introduction,
+    standings,
+)
 from privacygauge.holdout.server.web import application
 from tests.holdout.server.serving import bearer, labels_of, npy, only_sqlite
 from tests.thorough import quarter
@@ -532,6 +541,61 @@ def test_a_log_that_was_changed_does_not_fit_its_guard(opened, tmp_path, guard):
     object.__setattr__(found[True], "shown", shown)
     (warning,) = [w for w in audit_leaderboard(found[True]).origin.warnings if "recorded" in w]
     assert warning.startswith("1 of ")
+
+
+def test_fewer_choices_for_the_end_remove_those_that_are_too_many(opened):
+    board = opened(public=0.3)
+    contest.describe(board.engine, finals=2)
+    for account in ("ann", "bob"):
+        board.admit(account)
+        numbers = [board.submit(account, labels_of(i, N, M)).number for i in range(2)]
+        chosen = numbers if account == "ann" else numbers[:1]
+        contest.choose_submissions(board.engine, account, chosen, boards.now())
+    assert contest.describe(board.engine, title="Spring") == ()
+    assert contest.describe(board.engine, finals=1) == ("ann",)
+    assert chosen_submissions(board, "ann") == set()
+    assert chosen_submissions(board, "bob") == {3}
+
+
+def test_labels_that_begin_at_one_are_said_when_a_board_begins(opened):
+    said = introduction(opened(TRUTH + 1), "http://here")
+    assert f"{M + 1} classes (no label is 0: if yours begin at 1, subtract 1" in said
+    assert "no label is 0" not in introduction(opened(TRUTH, name="other.sqlite"), "http://here")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_log_says_what_was_voided_and_merged_and_the_audit_reads_it(opened, tmp_path, exact):
+    board = opened(TRUTH % 3, guard="ladder:0.05", scope="account")
+    right = TRUTH % 3
+    for account, first, wrong in (("ann", 0, 63), ("bob", 40, 69), ("cid", 80, 72), ("cid", 90, 0)):
+        if account not in {row["account"] for row in account_rows(board.engine)}:
+            board.admit(account)
+        for i in range(3):
+            sent = right.copy()
+            sent[first + i : first + i + wrong] = (sent[first + i : first + i + wrong] + 1) % 3
+            board.submit(account, sent)
+    merge_accounts(board, "ann", "bob", "one team")
+    for number in (10, 11, 12):
+        void_submission(board, number, "the labels")
+    rows = list(entries(board.engine, exact=exact))
+    assert [row["number"] for row in rows if row["voided"]] == [10, 11, 12]
+    assert [row["sent_by"] for row in rows if row["account"] == "ann"] == ["ann"] * 3 + ["bob"] * 3
+    for form in (as_csv, as_json_lines):
+        file = tmp_path / ("log.csv" if form is as_csv else "log.jsonl")
+        file.write_text(form(rows), encoding="utf-8")
+        history = read_history(file, n=N, n_classes=3)
+        audit = audit_leaderboard(history)
+        # The best submission was voided, and is not the winner.
+        assert (audit.winner.account, audit.winner.best < 1.0) == ("ann", True)
+        assert len(audit.submissions.accounts) == 12
+        said = " ".join(audit.origin.warnings)
+        assert "3 of 12 submissions were voided" in said
+        assert "1 account was merged into another" in said
+        assert "recorded answers" not in said
+    changed = as_csv([{**row, "voided": False, "sent_by": row["account"]} for row in rows])
+    file.with_suffix(".csv").write_text(changed, encoding="utf-8")
+    said = " ".join(audit_leaderboard(read_history(file.with_suffix(".csv"), n=N)).origin.warnings)
+    assert "voided" not in said
 
 
 @pytest.mark.parametrize("metric", ["auc", "logloss:15"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -87,6 +90,37 @@ def test_many_clients_at_once(place):
     assert [vars(r) for r in kept] == sorted(receipts, key=lambda r: r["number"])
     accounts = [r.account for r in kept]
     assert max(map(accounts.count, set(accounts))) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", ["too long", "no token", "spent"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_refused_body_is_answered_and_not_cut_off(place, why, declared):
+    """Clients of the standard library write the whole body before they read the answer."""
+    database, arguments = place
+    (token,) = tokens_of(database, 1)
+    # A length that is too large is seen before the budget is.
+    spent = 413 if declared else 403
+    status = {"too long": 413, "no token": 401, "spent": spent}[why]
+    with served(*arguments, "--per-account", "1") as server:
+        if why == "spent":
+            assert post(server.url, token, sent(0, 1))[0] == 200
+        for _ in range(3):
+            body = b"0" * 10_000_000
+            request = urllib.request.Request(
+                f"{server.url}/submissions",
+                body if declared else iter([body[:1_000_000]] * 10),
+                {
+                    "Authorization": f"Bearer {'x' if why == 'no token' else token}",
+                    "Content-Type": "text/csv",
+                },
+            )
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(request, timeout=30)
+            with caught.value as answer:
+                assert answer.code == status
+                assert "detail" in json.load(answer)
+        assert server.stop() == 0
 
 
 @pytest.mark.slow

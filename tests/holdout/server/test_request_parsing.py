@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from privacygauge.holdout.server.request_parsing import (
     CSV,
     JSON,
     NPY,
+    PLAIN,
     BodyError,
     Form,
     check_head,
@@ -231,3 +233,22 @@ def test_another_head_is_quoted(head):
     with pytest.raises(InputError) as caught:
         labels_in(f"{head}\n0,1\n".encode(), CSV, Form(ids=("0",)))
     assert str(caught.value) == f"the body must begin with the line id,label, got {head!r}"
+
+
+@pytest.mark.parametrize("board", ["NFC", "NFD"])
+@pytest.mark.parametrize("sent", ["NFC", "NFD"])
+def test_letters_with_accents_are_matched_in_both_spellings(board, sent):
+    """A Mac writes file names in letters and accents apart."""
+    ids = tuple(normalize(board, name) for name in ("b\u00e4r", "c\u00f4t\u00e9", "dog"))
+    classes = tuple(normalize(board, name) for name in ("n\u00e3o", "sim"))
+    labels = (*classes, classes[0])
+    rows = "".join(f"{name},{value}\n" for name, value in zip(ids, labels, strict=True))
+    body = normalize(sent, f"id,label\n{rows}").encode()
+    assert labels_in(body, CSV, Form(1, ids, classes)).tolist() == [0, 1, 0]
+    wrong = normalize(sent, f"id,label\n{rows}").replace("sim", "sem").encode()
+    with pytest.raises(InputError, match="line 3 must have a class"):
+        labels_in(wrong, CSV, Form(1, ids, classes))
+
+
+def test_lines_that_end_in_a_carriage_return_alone_are_read():
+    assert labels_in(b"id,label\r0,2\r1,0\r2,1\r", CSV, PLAIN).tolist() == [2, 0, 1]

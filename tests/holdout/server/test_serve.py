@@ -53,12 +53,13 @@ def test_an_account_from_token_to_export(run):
     receipt = board.submit("ann", TRUTH)
     board.close()
     (line,) = run("export", "-").splitlines()
-    assert json.loads(line) == vars(receipt) | {"guard": "exact", "metric": "accuracy"}
+    beside = {"guard": "exact", "metric": "accuracy", "voided": False, "sent_by": "ann"}
+    assert json.loads(line) == vars(receipt) | beside
     run("export", "history.csv")
     with open("history.csv", encoding="utf-8") as file:
         assert file.read() == (
-            "number,time,account,score,about,digest,guard,metric\n"
-            f"1,{receipt.time},ann,1.0,1,{receipt.digest},exact,accuracy\n"
+            "number,time,account,score,about,digest,guard,metric,voided,sent_by\n"
+            f"1,{receipt.time},ann,1.0,1,{receipt.digest},exact,accuracy,False,ann\n"
         )
     history = read_history(Path("history.csv"), n=60)
     assert (history.scores.tolist(), history.guard, history.exact) == ([1.0], "exact", True)

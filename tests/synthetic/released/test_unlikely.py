@@ -265,7 +265,8 @@ def test_a_few_holdout_records_could_not_have_told(n_holdout):
 
 @pytest.mark.slow
 def test_enough_records_tell_and_say_what_they_could_have_found():
-    rng = np.random.default_rng(0)
+    # One null game, of a seed without chance findings; their rate is held by the proving ground.
+    rng = np.random.default_rng(1)
     report = audited(patients(rng, 1000), patients(rng, 1000), patients(rng, 1000)).report()
     assert report.verdict.grade == NONE
     assert any("What it could have found" in sentence for sentence in report.verdict.sentences)

@@ -188,7 +188,7 @@ class HoldoutAttackOptions(AttackDesign):
             top=self.top,
             least_confident=self.least_confident,
             temperature=self.temperature,
-            prior=cast(Prior, self.prior),
+            prior=cast("Prior | None", self.prior),
         )
         contest = contest_of(
             labels,
@@ -250,10 +250,13 @@ def verdict(f: HoldoutAudit) -> Verdict:
 
     The grade follows from the strongest attack behind any of the guards, by the lower end of its
     bias, which allows for the choice: none at 0, small below one point, moderate below five, large
-    from five on. After a single trial there is no grade.
+    from five on. After a single trial there is no grade, nor where no gain is certain and an
+    interval does not exclude a large one.
     """
+    grade = grade_of_attack(f.worst)
     # One trial has no interval, so nothing tells luck from gain.
-    grade = UNTOLD if f.trials == 1 else grade_of_attack(f.worst)
+    if f.trials == 1 or (grade == NONE and widest(f) is not None):
+        grade = UNTOLD
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
     said = tuple(_sentences(f))
     todo = _advice(f, grade)
@@ -305,6 +308,12 @@ def grade_of_attack(r: AttackResult) -> Grade:
     return SMALL if low < LIMITS[0] else MODERATE if low < LIMITS[1] else LARGE
 
 
+def widest(f: HoldoutAudit) -> AttackResult | None:
+    """Return the result that may hide most, of those that exclude no large gain; None if none."""
+    open_ended = [r for r in f.results if r.corrected.high >= LIMITS[1]]
+    return max(open_ended, key=lambda r: r.corrected.high, default=None)
+
+
 def about_scores(f: HoldoutAudit) -> str:
     """Return the scope of the numbers, with the kinds of score that they do not cover."""
     return SCORES if f.scored == "accuracy" else OF_METRIC
@@ -324,10 +333,17 @@ def each_with(f: HoldoutAudit) -> str:
 
 def _headline(f: HoldoutAudit, grade: Grade) -> str:
     worst = f.worst
-    if grade is UNTOLD:
+    wide = widest(f)
+    if f.trials == 1:
         return (
             f"It cannot be told from one trial, in which {count(f.queries)} submissions bought "
             f"{points(worst.bias.value)} points"
+        )
+    if grade is UNTOLD and wide is not None:
+        return (
+            f"It cannot be told from {several(f.trials, 'trial')}: {count(f.queries)} submissions "
+            f"bought {points(wide.bias.value)} points from {guard_title(wide.guard)}, and up to "
+            f"{points(wide.corrected.high)} are not excluded"
         )
     if grade == NONE:
         tried = len(f.results)
@@ -369,6 +385,14 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
             f"With {rate(f.level)} confidence the gain lies between {interval} points{allowing} "
             f"({count(f.trials)} trials each). {FIXED}"
         )
+    wide = widest(f)
+    graver = wide is not None and worst.corrected.low < LIMITS[1]
+    if f.trials > 1 and graver and wide is not None and wide is not worst:
+        between = points_estimate(wide.corrected).interval.replace(" to ", " and ")
+        yield (
+            f"More trials may show more: the gain of {attack_title(wide.attack)}, "
+            f"{guard_title(wide.guard)}, lies between {between} points."
+        )
     yield (
         f"Nobody has to attack: the best of {count(f.queries)} honest submissions {each_with(f)} "
         f"looks up to {points(f.honest)} points better than it is, on average, if scores are exact."
@@ -379,7 +403,9 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
 def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
     best = min(f.guards, key=lambda g: f.worst_behind(g.guard).bias.value).guard
     if grade is UNTOLD:
-        return ("Play more trials: --trials 10.", LAST)
+        # Half as wide an interval takes four times as many trials; of two or three, fewer.
+        more = 10 if f.trials < 5 else 4 * f.trials
+        return (f"Play more trials: --trials {more}.", LAST)
     if grade == NONE:
         return (f"Keep {plain(f.worst.guard)} and the limits as they are.", LAST)
     if grade_of_attack(f.worst_behind(best)) in (NONE, SMALL):

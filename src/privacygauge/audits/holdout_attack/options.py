@@ -68,11 +68,10 @@ class AttackDesign(Options):
     temperature: float = _knowledge_option(
         "T", "Divisor of the logits: above 1 for an overconfident model.", default=1.0
     )
-    prior: str = _knowledge_option(
+    prior: str | None = _knowledge_option(
         "uniform|classes",
         "Without --logits, what the attacker knows: uniform (nothing) or classes (how frequent "
-        "each class is).",
-        default="uniform",
+        "each class is). Default: classes, unless all are equally frequent.",
         offers=("uniform", "classes"),
     )
 

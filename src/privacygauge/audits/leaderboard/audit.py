@@ -312,10 +312,16 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         accounts = dict.fromkeys(name for x in same for name in x.accounts)
         yield detector_sentence(test, tuple(accounts))
     for hint in {hint.detector.name: hint for hint in reversed(f.hints)}.values():
-        of = plain(first_names(hint.accounts, _MOST_NAMED))
+        alike = [other for other in f.hints if other.detector is hint.detector]
+        named = tuple(dict.fromkeys(name for other in alike for name in other.accounts))
+        of = plain(first_names(named, _MOST_NAMED))
+        whose = ""
+        if len(named) > len(hint.accounts):
+            whose = f"of {plain(first_names(hint.accounts, _MOST_NAMED))}, "
         yield (
             f"Worth a look, and no finding: {hint.detector.title[0].lower()}"
-            f"{hint.detector.title[1:]} ({of}): {plain(hint.says)}. {hint.detector.limits}"
+            f"{hint.detector.title[1:]} ({of}): {whose}{plain(hint.says)}. "
+            f"{hint.detector.limits}"
         )
     yield _lead(f)
     if f.ladder_rises is not None:
@@ -554,10 +560,12 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
     )
     tested = {x.accounts: x.adjusted for x in f.tests if x.detector is FINAL_GAP}
     # A difference that sampling does not explain is not yet a finding: the page says why.
+    wide = {name for hint in f.hints for name in hint.accounts}
     quiet = [
         team.account
         for team in e.teams
         if (team.p_value or 1.0) <= 1 - f.origin.level < tested.get((team.account,), 0.0)
+        and team.account not in wide
     ]
     if quiet:
         said += (
@@ -586,7 +594,8 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
     why = (
         "p, equal parts: whether both are equally easy for a team that chose nothing, corrected "
         "for all teams (Holm). p, as a finding: beside the other teams, and with what choosing "
-        "among its submissions gains, corrected for all tests."
+        "among its submissions gains, corrected for all tests; 1 where the gap did not grow from "
+        "one best score to the next, as a part that is harder for this team explains it."
     )
     found = table("ended", "Team by team, by private score", rows, why, prose=("Team",))
     return (Section("ended", "How the contest ended", (text(said), found), "The end"),)

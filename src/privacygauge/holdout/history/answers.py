@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.stats import poisson
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -17,6 +18,7 @@ from privacygauge.holdout.history.evidence import (
     LINEAGE,
     RANDOM,
     SCAN,
+    SINGLE_CHANGES,
     Evidence,
     log_excess,
     log_many,
@@ -30,7 +32,7 @@ from privacygauge.holdout.history.scores import (
     narrow,
     per_account_and_group,
 )
-from privacygauge.holdout.history.submitted import Answers
+from privacygauge.holdout.history.submitted import Answers, row_of
 from privacygauge.holdout.history.votes import Nearness, around, label_ranks
 
 NO_ANSWERS = "the submitted answers are not available"
@@ -68,6 +70,45 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
     return per_account_and_group(
         history, SCAN, flags=small & near.fresh, counted=counted, rate=_MOST, what=what
     )
+
+
+def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
+    """Test every account for single changes of one file that never fall on a point twice.
+
+    Of k changes at independent points, c fall where an earlier one did. For uniform points c is
+    about Poisson with mean ``k (k - 1) / (2 n)``; points of which some are changed more often give
+    more. Whoever takes the labels one after the other has none, whatever else the account submits.
+    """
+    assert history.answers is not None
+    found = []
+    for code, name in enumerate(history.names):
+        of = history.rows_of(code)
+        # Single changes of one file are two labels apart; the file need not be submitted.
+        close = of[(near.distance[of] >= 1) & (near.distance[of] <= _SMALL)]
+        if len(close) < _FEWEST:
+            continue
+        first, second, third = (row_of(history.answers, int(row)) for row in close[:3])
+        base = np.where((first == second) | (first == third), first, second)
+        rows = []
+        changed = []
+        for row in close:
+            points = np.flatnonzero(row_of(history.answers, int(row)) != base)
+            if len(points) == 1:
+                rows.append(int(row))
+                changed.append(int(points[0]))
+        k = len(changed)
+        again = k - len(set(changed))
+        mean = k * (k - 1) / (2 * history.n)
+        found.append(
+            Evidence(
+                detector=SINGLE_CHANGES,
+                accounts=(name,),
+                p_value=probability(float(poisson.logcdf(again, mean))),
+                says=f"{k:,} submissions change one label of a file, at {k - again:,} points",
+                rows=np.array(rows, np.int64),
+            )
+        )
+    return tuple(found)
 
 
 def random_rows(history: History, near: Nearness) -> Bools:

@@ -277,17 +277,34 @@ LINEAGE = Detector(
 )
 FINAL_GAP = Detector(
     "final-gap",
-    "A public score that the private one does not bear out",
+    "A public score that rose away from the private one",
     needs="private scores and the sizes of both parts",
     null=(
         "A team's k submissions were not made from scores: beside the other teams, for whom the "
         "private part may be as much harder, the one that is judged scores higher in public by "
         "luck, and because it was chosen among k, which differ at most as their private scores "
-        "do; and a tenth of the submissions do by luck alone."
+        "do; and a tenth of the submissions do by luck alone. Or the private part is harder for "
+        "this team: then the gap is the same from one submission on, and does not grow all along."
     ),
     limits=(
         "Climbing on the public score is found, whatever it was meant for; not where most teams "
-        "do it."
+        "do it, nor in fewer than forty submissions. A team that relies more and more on what did "
+        "not last looks the same."
+    ),
+)
+WIDE_GAP = Detector(
+    "wide-gap",
+    "A public score that the private one does not bear out",
+    needs="private scores and the sizes of both parts",
+    null=(
+        "The gap of the submission that a team is judged by is as the other teams', but for luck "
+        "and for what choosing among its submissions gains."
+    ),
+    limits=(
+        "A private part that is harder for some teams than for others, such as a later month in "
+        "which a feature of theirs means something else, looks like this, and so does whoever "
+        "made the last submission from the scores of others. If both parts were drawn at random, "
+        "only the second is left."
     ),
 )
 NEAR_PERFECT = Detector(
@@ -298,9 +315,8 @@ NEAR_PERFECT = Detector(
         "The errors of the accounts' best submissions fall off like a power: each step from one "
         "account to the next better one, times its place, is then as large as any other on average "
         "(Renyi); and the board improves at once by no more than others improve by their own best. "
-        "Or a new method leaves more than a fifteenth of the errors, or is wrong on more than one "
-        "point in a hundred, of a single account two in a thousand; of losses it leaves more than "
-        "a thirtieth."
+        "Or a new method leaves more than a fifteenth of the errors, or is wrong on more than two "
+        "points in a thousand; of losses it leaves more than a thirtieth."
     ),
     limits=(
         "Labels that got out look like this; so does a true breakthrough to hardly any error, or "
@@ -314,12 +330,12 @@ LEAP = Detector(
     null=(
         "The errors of the accounts' best submissions fall off like a power, and the board "
         "improves at once by no more than others improve by their own best; or at least half "
-        "of the next account's errors are left."
+        "of the next account's errors are left, of j accounts one in 2 j."
     ),
     limits=(
         "A new method, or better data, leaps like this, and so does whoever knows most of the "
-        "labels: scores alone cannot tell which. Ask how the submission was made, and score it on "
-        "points that were never on the board."
+        "labels, alone or with others: nothing on the board tells which. Ask how the submission "
+        "was made, and score it on points that were never on the board."
     ),
 )
 BLOCK_SCAN = Detector(
@@ -334,6 +350,19 @@ BLOCK_SCAN = Detector(
     limits=(
         "Answers with a fixed number of positives, and points that stand in the test set twice, "
         "move like this too: scores alone cannot tell which. With answers the changes are seen."
+    ),
+)
+SINGLE_CHANGES = Detector(
+    "single-changes",
+    "One label of a file changed at a time, never the same twice",
+    needs="answers",
+    null=(
+        "An account's changes of one label of one file fall on independent points: some point "
+        "comes up again as often as in draws with equal probability, or more often."
+    ),
+    limits=(
+        "A scan of the labels looks like this, also between other submissions; so does whoever "
+        "checks doubtful answers one after the other."
     ),
 )
 ALL = (
@@ -351,5 +380,5 @@ ALL = (
     NEAR_PERFECT,
 )
 """All detectors, in the order of the report."""
-UNDECIDED = (LEAP, BLOCK_SCAN)
+UNDECIDED = (LEAP, BLOCK_SCAN, WIDE_GAP, SINGLE_CHANGES)
 """Detectors whose evidence has an honest cause as likely as a cheat: worth a look, no finding."""

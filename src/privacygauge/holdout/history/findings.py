@@ -20,7 +20,7 @@ from privacygauge.holdout.history import votes
 from privacygauge.holdout.history.answers import random_flips
 from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, UNDECIDED, Evidence
 from privacygauge.holdout.history.leads import leaps, near_perfect
-from privacygauge.holdout.history.overfitting import Overfitting, final_gaps, overfitting
+from privacygauge.holdout.history.overfitting import Overfitting, final_gaps, overfitting, wide_gaps
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.history.replay import Replay, Winner
 from privacygauge.holdout.history.scores import block_scans, chance_scores, score_scan
@@ -200,11 +200,23 @@ def history_warnings(history: History) -> tuple[str, ...]:
         )
     if len(history) < _FEW:
         found.append(f"{len(history)} submissions are too few to show much.")
+    unknown = "a submission was voided, accounts were merged, "
     if changed := replays.other_answers(history):
         found.append(
             f"{changed:,} of {len(history):,} recorded answers are not what the guard "
-            f"{history.guard} gives to the exact scores: a submission was voided, accounts were "
-            "merged, the log was changed, or it has parts of two boards."
+            f"{history.guard} gives to the exact scores: "
+            f"{'' if history.voided is not None else unknown}"
+            "the log was changed, or it has parts of two boards."
+        )
+    if history.voided is not None and history.voided.any():
+        found.append(
+            f"{int(history.voided.sum()):,} of {len(history):,} submissions were voided: they are "
+            "examined as the others are, and win nothing."
+        )
+    if history.sent_by is not None and (others := set(history.sent_by) - set(history.names)):
+        found.append(
+            f"{len(others):,} account{'s were' if len(others) > 1 else ' was'} merged into "
+            "another: a team's submissions are examined as one account's."
         )
     if not history.counted:
         found.append(
@@ -303,7 +315,8 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         ]
         # Without answers, name every detector that would need them.
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
-        return _gather_evidence([*parts, *absent], (*leaps(history), *block_scans(history)), None)
+        undecided = (*leaps(history), *block_scans(history), *wide_gaps(history))
+        return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
     throughout = np.zeros(len(history), np.bool_)
@@ -323,7 +336,12 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),
         ],
-        leaps(history),
+        (
+            *leaps(history),
+            *block_scans(history),
+            *wide_gaps(history),
+            *by_answers.single_changes(history, near),
+        ),
         near,
     )
 

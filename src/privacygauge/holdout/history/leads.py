@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import binom, f
@@ -27,11 +28,10 @@ _FEWER = 15.0
 """Factor by which the errors must be fewer than the next account's to suggest known labels: where
 linear models for digits are wrong on 8%, the first networks were on 0.8%.
 """
-_NEARLY = 0.01
-"""Share of wrong answers up to which the answers of several accounts are nearly the labels."""
-_NEARLY_ALONE = 0.002
-"""The same share for a single account: the first networks for digits left 0.3% where linear models
-left 8%."""
+_NEARLY = 0.002
+"""Share of wrong answers up to which answers are nearly the labels: networks for digits leave 0.3%
+where linear models leave 8%, and several accounts may have them.
+"""
 _FEWER_LOSS = 30.0
 """The same factor for losses, of which no share is nearly none: that of a method with 70% right to
 one with 98% may be 12.
@@ -63,20 +63,32 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
     with the mean of all others' improvements, by the same distribution. The smaller of both
     p-values is doubled. A new method breaks that power law too, so further conditions keep a
     p-value at 1: the errors must be at most a fifteenth of the next account's (for j accounts
-    beyond three, one in ``5 j``) and at most one answer in a hundred (of a single account, two in a
-    thousand), and fewer by more than counting explains. Losses must be at most a thirtieth. What
+    beyond three, one in ``5 j``) and at most two answers in a thousand, and fewer by more than
+    counting explains. Losses must be at most a thirtieth. What
     fails them may be a leap (`leaps`).
     """
     return _tests_of_leaders(history, NEAR_PERFECT)
 
 
 def leaps(history: History) -> tuple[Evidence, ...]:
-    """Test the best account for less than half of the next one's errors.
+    """Test the best account, and the best two to ten, for far fewer errors than the next one's.
 
-    The tests are those of `near_perfect`, whose conditions for known labels are left out.
+    The tests are those of `near_perfect` without its conditions for known labels. Half of the next
+    account's errors are too many for one account; for j accounts, a share of ``1 / (2 j)`` is: a
+    better method that was made public has followers. Of all numbers, and of public and private
+    scores, the clearest is returned.
     """
     found = _tests_of_leaders(history, LEAP)
-    return () if isinstance(found, Skipped) else found
+    if isinstance(found, Skipped):
+        return ()
+    # Bonferroni with weights 2^-j, a leader alone being as likely as all larger groups, for public
+    # and private scores each.
+    parts = 1 if history.private is None or history.n_private is None else 2
+    weighted = [
+        replace(test, p_value=min(1.0, parts * 2 ** len(test.accounts) * test.p_value))
+        for test in found
+    ]
+    return (min(weighted, key=lambda test: test.p_value),)
 
 
 def _tests_of_leaders(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
@@ -114,14 +126,15 @@ def _far_ahead(
     known = detector is NEAR_PERFECT
     least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP
     found = []
-    for j in range(1, min(TOGETHER if known else 1, m - 3) + 1):
+    for j in range(1, min(TOGETHER, m - 3) + 1):
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
         mean = float(later.mean())
         alone = 1.0
-        few = (_NEARLY_ALONE if j == 1 else _NEARLY) * n + 0.5  # whole answers, as floats
-        nearly = not known or loss or wrong[order[j - 1]] <= few
+        # Half an answer more: whole answers are floats here.
+        nearly = not known or loss or wrong[order[j - 1]] <= _NEARLY * n + 0.5
+        fewer = least * (max(1.0, j / _FRIENDS) if known else j)
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
-        if nearly and errors[j] >= least * max(1.0, j / _FRIENDS) * errors[j - 1]:
+        if nearly and errors[j] >= fewer * errors[j - 1]:
             ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
             spaced = float(f.sf(ratio, 2, 2 * len(later)))
             rate = min(1.0, float(errors[j]) / n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -15,7 +15,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
-from privacygauge.holdout.history.evidence import FINAL_GAP, Evidence
+from privacygauge.holdout.history.evidence import FINAL_GAP, WIDE_GAP, Detector, Evidence
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.metrics import Metric, metric_named
 
@@ -206,13 +206,62 @@ FEWEST_TEAMS = 5
 
 
 def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Test for every team whether its public score rose away from the private one step by step.
+
+    The tests are those of `wide_gaps`, and keep their p-values where the gap grew all along: a
+    private part of another kind costs all submissions of a team the same, or all from the first one
+    on that relied on a feature which did not last.
+
+    Notes
+    -----
+    The gap is looked at where the team's best public score rose, at least twelve times, as means of
+    up to ten blocks. The two neighbouring differences of blocks that rise most are left out: one
+    step lifts no others. What is left must make up three tenths of the judged submission's gap
+    beyond the other teams', and three quarters of all movement in these differences must be upward.
+    """
+    found = _tests_of_gaps(history, FINAL_GAP)
+    if isinstance(found, Skipped):
+        return found
+    typical = _typical_gaps(history)
+    return tuple(
+        test
+        if _grew(history, code, usual=float(np.median(np.delete(typical, code))))
+        else replace(test, p_value=1.0)
+        for code, test in enumerate(found)
+    )
+
+
+def _grew(history: History, code: int, usual: float) -> bool:
+    """Return whether a team's gap beyond the usual one grew with its best public scores."""
+    assert history.private is not None
+    rows = history.rows_of(code)
+    public = history.scores[rows]
+    differences = public - history.private[rows]
+    rose = np.append(True, public[1:] > np.maximum.accumulate(public)[:-1])
+    n_records = int(rose.sum())
+    if n_records < _RECORDS:
+        return False
+    blocks = np.array_split(differences[rose], min(_BLOCKS, n_records // 2))
+    rises = np.diff([block.mean() for block in blocks])
+    # A step within a block lifts the differences before it and after it.
+    first = int(np.argmax(rises[1:] + rises[:-1]))
+    others = np.delete(rises, [first, first + 1])
+    judged = _final_submission(history, code)
+    excess = float(history.scores[judged] - history.private[judged]) - usual
+    return bool(
+        others.sum() >= _GROWN * excess and others.sum() >= _UPWARD * np.abs(others).sum() > 0
+    )
+
+
+def wide_gaps(history: History) -> tuple[Evidence, ...]:
     """Test for every team whether its public score is above the range of luck and selection.
 
     Teams are compared with each other: a private part that is harder for all, such as a later
     month, gives all of them the same gap. Any of k submissions made without looking at scores may
     be the one that is judged, and choosing gains as much as they differ from each other: many near
     copies of one model offer little choice. The p-value is twice the smaller of two: that of the
-    judged gap, and that of the gap, no larger, that a tenth of the submissions exceed.
+    judged gap, and that of the gap, no larger, that a tenth of the submissions exceed. A private
+    part that is harder for some teams only gives them such gaps too.
 
     Notes
     -----
@@ -231,22 +280,36 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     If one submission exceeds a gap with probability p, a tenth of the submissions exceed it with
     probability at most 10 p, whatever they share (Markov's inequality; Rueger 1978).
     """
+    found = _tests_of_gaps(history, WIDE_GAP)
+    return () if isinstance(found, Skipped) else found
+
+
+def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
     if history.private is None or history.n_private is None:
-        return Skipped(FINAL_GAP.title, "there are no private scores, or their number is not known")
+        return Skipped(detector.title, "there are no private scores, or their number is not known")
     n_teams = len(history.names)
     if n_teams < FEWEST_TEAMS:
         return Skipped(
-            FINAL_GAP.title,
+            detector.title,
             f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
             f"{n_teams}",
         )
-    # Over all submissions: those that are judged were chosen, and so carry their makers' luck.
+    gaps = _typical_gaps(history)
+    return tuple(_test_of_gap(history, detector, code, gaps) for code in range(n_teams))
+
+
+def _typical_gaps(history: History) -> Floats:
+    """Return every team's median gap over all submissions.
+
+    Those that are judged were chosen, and so carry their makers' luck.
+    """
+    assert history.private is not None
     differences = history.scores - history.private
-    gaps = np.array([np.median(differences[history.rows_of(code)]) for code in range(n_teams)])
-    return tuple(_final_gap(history, code, gaps) for code in range(n_teams))
+    teams = range(len(history.names))
+    return np.array([np.median(differences[history.rows_of(code)]) for code in teams])
 
 
-def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
+def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) -> Evidence:
     assert history.private is not None
     assert history.n_private is not None
     row = _final_submission(history, code)
@@ -296,7 +359,7 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
     )
     p_value = min(1.0, max(p_value, 1e-300))
     return Evidence(
-        detector=FINAL_GAP,
+        detector=detector,
         accounts=(history.names[code],),
         p_value=p_value,
         says=says,
@@ -341,6 +404,14 @@ _TO_SIGMA = 1.4826
 """Factor from the median absolute deviation to the standard deviation of normals."""
 _SHARE = 10
 """Number k such that the gap exceeded by one submission in k is tested with the judged one."""
+_RECORDS = 12
+"""Minimum number of best public scores among which a gap's growth is looked for."""
+_BLOCKS = 10
+"""Largest number of blocks of best public scores between which gaps are compared."""
+_GROWN = 0.3
+"""Share of the gap that must have grown besides its largest step."""
+_UPWARD = 0.75
+"""Upward share of all movement besides that step."""
 _DOUBT = 1e-3
 """Probability, over all teams, that submissions differ by more than their upper limit."""
 
@@ -348,7 +419,7 @@ _DOUBT = 1e-3
 def _final_submission(history: History, code: int) -> int:
     """Return the submission that a team is judged by."""
     assert history.private is not None
-    of = history.rows_of(code)
+    of = history.counting(history.rows_of(code))
     if history.selected is not None and history.selected[of].any():
         of = of[history.selected[of]]
         return int(of[np.argmax(history.private[of])])

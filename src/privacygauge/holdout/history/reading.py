@@ -65,6 +65,7 @@ PLATFORMS = {
         "user",
         "owner",
         "participant",
+        "participantusername",
     ),
     "time": (
         "submissiondate",
@@ -87,8 +88,10 @@ lower-case letters alone; the first that exists counts.
 _MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
 _DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
 _TRUE = ("true", "1", "yes")
-_ABSENT = ("", "none", "nan", "null", "n/a", "na", "-", "--", "\u2013", "failed", "error")
-"""Scores of submissions that failed, in lower case."""
+_ABSENT = ("", "none", "nan", "null", "n/a", "na", "-", "--", "\u2013", "failed", "error",
+           "pending", "running", "queued", "submitted", "timeout", "timed out", "cancelled",
+           "canceled", "invalid", "disqualified")  # fmt: skip
+"""Scores of submissions that failed, or have none yet, in lower case."""
 _OWN_LIST = ("filename", "description", "status")
 """Columns of a team's own list of its submissions on Kaggle, which does not name the team."""
 OWN = "own submissions"
@@ -174,7 +177,12 @@ PRIVATE = "private"
 """Score that decided in the end."""
 SELECTED = "selected"
 """Whether its team chose the submission."""
-_KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, NUMBER, GUARD, METRIC, EXACT, PRIVATE, SELECTED)
+VOIDED = "voided"
+"""Whether the owner has voided the submission."""
+SENT_BY = "sent_by"
+"""Account that sent the submission, before mergers."""
+_OF_LOG = (NUMBER, GUARD, METRIC, EXACT, VOIDED, SENT_BY)
+_KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, *_OF_LOG, PRIVATE, SELECTED)
 
 
 def read_history(
@@ -198,6 +206,8 @@ def read_history(
         name; ``number``, an integer that gives the order where clocks do not; ``guard``, name of
         the guard that answered, and ``metric``, name of the metric scored, each the same in every
         row; ``exact``, the score behind the guard, which is then examined in place of its answers;
+        ``voided``, true for submissions that the owner has voided; ``sent_by``, the account that
+        sent a submission, where ``account`` is the one that it was merged into;
         ``private``, the score that decided in the end; ``selected``, true for the submissions that
         a team chose to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of
         labels. Alternatively, the unchanged columns of Meta Kaggle's table Submissions (`NAMES`)
@@ -274,11 +284,18 @@ def read_history(
         shown=scores if behind else None,
         metric=scored.name,
     )
-    history = replace(history, left_out=len(given) - len(rows))
+    # Further columns are put in the order that `in_time` gave the others.
+    order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
+    voided = [is_true(row.get(VOIDED)) for row in rows]
+    history = replace(
+        history,
+        left_out=len(given) - len(rows),
+        voided=np.array(voided)[order] if VOIDED in rows[0] else None,
+        sent_by=tuple(str(rows[i].get(SENT_BY) or history.accounts[place])
+                      for place, i in enumerate(order)) if SENT_BY in rows[0] else None,
+    )  # fmt: skip
     if PRIVATE not in rows[0]:
         return history
-    # The private columns are put in the order that `in_time` gave the others.
-    order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
     given_private = _scores(rows, path, column=PRIVATE, metric=scored, raw=exported)
     private = as_shares(given_private, n_private or 0, len(rows), metric=scored.name)
     chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
@@ -401,15 +418,21 @@ def _number(cell: Any) -> float:
     return float(digits) / 100 if text.endswith("%") else float(digits)
 
 
-_DAY = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
-"""Matches days such as 3/14/2026 and 14.3.2026, perhaps followed by a time."""
+_DAY = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
+"""Matches days such as 3/14/2026, 14-3-2026 and 14.3.2026, perhaps followed by a time."""
+_SLASHED = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?=\D|$)")
+"""Matches days that begin with the year, with slashes."""
+_WRITTEN = ("%b %d, %Y", "%b %d, %Y, %I:%M %p", "%b %d, %Y %I:%M %p", "%b %d, %Y, %H:%M",
+            "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%d %b %Y", "%d %b %Y %H:%M:%S",
+            "%B %d, %Y", "%B %d, %Y, %I:%M %p", "%d %B %Y")  # fmt: skip
+"""Times with the name of the month."""
 
 
 def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
     """Return days in ISO 8601 if the column shows which number is the month.
 
-    Days with dots begin with the day. With slashes one of the numbers must exceed 12 somewhere. A
-    time with AM or PM is American.
+    Days with dots begin with the day. With slashes or dashes one of the numbers must exceed 12
+    somewhere. A time with AM or PM is American.
     """
     found = [_DAY.fullmatch(value) if isinstance(value, str) else None for value in values]
     days = [match for match in found if match is not None]
@@ -444,7 +467,8 @@ def _time(value: Any, path: Path, place: int) -> float:
         return float(value)
     except (TypeError, ValueError):
         pass
-    text = str(_iso(value, _MORNINGS)).strip()
+    text = str(_iso(_iso(value, _MORNINGS), _WRITTEN)).strip()
+    text = _SLASHED.sub(lambda day: f"{day[1]}-{day[2]:0>2}-{day[3]:0>2}", text)
     try:
         # Platforms write the zone as a word.
         return _seconds(datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "Z", text)))

@@ -57,6 +57,11 @@ class History:
     """Number of private points, at least 1; None if unknown."""
     selected: Bools | None = field(repr=False, default=None)
     """(k,) Whether its team chose the submission to be judged by; None if unknown."""
+    voided: Bools | None = field(repr=False, default=None)
+    """(k,) Whether the owner has voided the submission, which then wins nothing; None if unknown.
+    """
+    sent_by: tuple[str, ...] | None = field(repr=False, default=None)
+    """(k,) Account that sent each submission, before mergers; None if unknown."""
     left_out: int = 0
     """Rows of the file that do not count: without a score, or after the deadline."""
     percentages: bool = False
@@ -106,6 +111,12 @@ class History:
     def rows_of(self, code: int) -> Ints:
         """Return the submissions of one account, ascending in time."""
         return np.flatnonzero(self.codes == code)
+
+    def counting(self, rows: Ints) -> Ints:
+        """Return those of `rows` that are not voided; all of them if each is."""
+        if self.voided is None or self.voided[rows].all():
+            return rows
+        return np.asarray(rows[~self.voided[rows]])
 
     @cached_property
     def n_correct(self) -> Ints:

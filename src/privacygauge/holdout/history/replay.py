@@ -98,17 +98,26 @@ def other_answers(history: History) -> int | None:
 
     The guard keeps one state per account or one for all, whichever agrees better. Return None if
     the count is unknown: without exact scores, or if an answer depends on more than the score.
+    Accounts whose own state a voided submission or a merger has changed are left out of the former.
     """
     guard = None if history.guard is None else guard_named(history.guard)
     by_score = Exact | Rounded | Calibrated | Ladder | ArcsineLadder
     if history.shown is None or not isinstance(guard, by_score):
         return None
     counts = np.round(history.scores * history.n).astype(np.int64)
+    changed: set[int] = set()
+    if history.voided is not None:
+        changed.update(history.codes[history.voided].tolist())
+    if history.sent_by is not None:
+        merged = np.array(history.sent_by) != np.array(history.accounts)
+        changed.update(history.codes[merged].tolist())
     fewest = len(history)
     for apart in (True, False):
         states: dict[int, GuardState] = {}
         other = 0
         for code, count, shown in zip(history.codes, counts, history.shown, strict=True):
+            if apart and int(code) in changed:
+                continue
             # -1 is the single holder when all accounts share one state.
             holder = int(code) if apart else -1
             before = states.get(holder) or guard.start(b"")
@@ -182,11 +191,12 @@ class Winner:
 
 def winner(history: History) -> Winner:
     """Return the account with the best score, the first of several."""
-    first = int(np.argmax(history.scores))
+    counting = history.counting(np.arange(len(history)))
+    first = int(counting[np.argmax(history.scores[counting])])
     code = int(history.codes[first])
     of = history.rows_of(code)
     best = float(history.scores[first])
-    others = history.scores[history.codes != code]
+    others = history.scores[counting[history.codes[counting] != code]]
     scores = history.scores[of]
     different = len(of)
     if history.answers is not None:

@@ -49,8 +49,11 @@ def describe(
     per_day: int | None = None,
     finals: int | None = None,
     judged_by: str | None = None,
-) -> None:
-    """Set the given fields; the others stay unchanged.
+) -> tuple[str, ...]:
+    """Set the given fields; the others stay unchanged. Return the accounts that must choose again.
+
+    Those are the accounts with more choices for the end than `finals` now allows: their choices are
+    removed.
 
     Parameters
     ----------
@@ -86,6 +89,18 @@ def describe(
         begun_board(connection)
         if given:
             connection.execute(update(BOARD).values(given))
+        if finals is None:
+            return ()
+        many = (
+            select(ACCOUNT.c.id, ACCOUNT.c.name)
+            .join(FINAL)
+            .group_by(ACCOUNT.c.id, ACCOUNT.c.name)
+            .having(func.count() > finals)
+            .order_by(ACCOUNT.c.name)
+        )
+        again = connection.execute(many).all()
+        connection.execute(delete(FINAL).where(FINAL.c.account_id.in_([row.id for row in again])))
+        return tuple(row.name for row in again)
 
 
 def publish(engine: Engine, *, shown: bool = True) -> None:

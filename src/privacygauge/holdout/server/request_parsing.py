@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
+from unicodedata import normalize
 
 import numpy as np
 from fastapi import Request
@@ -157,6 +158,16 @@ class Form:
     by_class: bool = False
     """Whether the columns of a table are classes, matched by their names."""
 
+    def with_composed_names(self) -> Form:
+        """Return the form with letters and accents as one sign, or itself if names become equal."""
+        ids, classes = (
+            None if names is None else tuple(normalize("NFC", name) for name in names)
+            for names in (self.ids, self.classes)
+        )
+        if any(names is not None and len(set(names)) < len(names) for names in (ids, classes)):
+            return self
+        return replace(self, ids=ids, classes=classes)
+
 
 PLAIN = Form()
 """Form with one number per point."""
@@ -180,7 +191,19 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
         If it is not a JSON list, an array in the npy format, or a table with every id once.
     """
     if kind == CSV:
-        return _table_in(body, form)
+        # Old spreadsheet programs end a line with a carriage return alone.
+        lines = body if b"\n" in body else body.replace(b"\r", b"\n")
+        try:
+            return _table_in(lines, form)
+        except InputError as error:
+            # A letter with an accent may be one sign, or two.
+            try:
+                composed = normalize("NFC", lines.decode("utf-8")).encode()
+            except UnicodeDecodeError:
+                raise error from None
+            if lines.isascii():
+                raise
+            return _table_in(composed, form.with_composed_names())
     return _array_in(body, form.columns) if kind == NPY else _list_in(body, form)
 
 

@@ -12,6 +12,7 @@ import socket
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from json import dumps
@@ -24,7 +25,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import SQLAlchemyError
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -67,19 +68,57 @@ class Outside:
             return
         began = time.perf_counter()
         seen = {"status": 500}
+        body = UnreadBody(scope, receive)
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 MutableHeaders(scope=message).update(HEADERS)
+                # Many clients read no answer before the whole body is written: a connection that
+                # is closed meanwhile is an error for them, and no answer. One that is too slow has
+                # had its time.
+                if message["status"] >= 400 and message["status"] != HTTPStatus.REQUEST_TIMEOUT:
+                    await body.discard()
             await send(message)
 
         try:
             wait = self.rate.wait(limited_address(_host(scope)))
             app = too_often(wait) if wait else self.app
-            await app(scope, receive, headed)
+            await app(scope, body.receive, headed)
         finally:
             LOGGER.info(_line(scope, seen["status"], time.perf_counter() - began))
+
+
+_DISCARDED = 2**25
+"""Bytes of a refused body that are read and thrown away, at most."""
+_DISCARDING = 5.0
+"""Seconds for that, at most."""
+
+
+class UnreadBody:
+    """A request's body, whose rest can be thrown away; the object is mutable."""
+
+    def __init__(self, scope: Message, receive: Receive) -> None:
+        headers = Headers(scope=scope)
+        self._receive = receive
+        # A client that waits for leave to send has not begun.
+        self._ended = "expect" in headers or not (
+            "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        )
+
+    async def receive(self) -> Message:
+        """Return the next part."""
+        message = await self._receive()
+        self._ended = self._ended or not message.get("more_body", False)
+        return message
+
+    async def discard(self) -> None:
+        """Read the rest and forget it, up to 32 MiB and five seconds."""
+        size = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARDING):
+                while not self._ended and size < _DISCARDED:
+                    size += len((await self.receive()).get("body", b""))
 
 
 def too_often(wait: float) -> JSONResponse:

@@ -373,14 +373,28 @@ def account_rows(engine: Engine) -> list[dict[str, object]]:
 def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object]]:
     """Yield the log as rows: the fields of a receipt, and the names of guard and metric.
 
+    ``voided`` says whether the owner has voided a submission, and ``sent_by`` which account sent
+    it; ``account`` is the one that this was merged into.
+
     With `exact` the rows also hold the exact scores of submissions, as ``exact``. They reveal far
     more than the guard's answers, and are for the owner's own audit.
     """
     with reading(engine) as connection:
         board = _boards(connection, engine)
+        voided = set(connection.execute(select(VOIDED.c.number)).scalars())
+        sent = select(SUBMISSION.c.number, ACCOUNT.c.name).join(
+            ACCOUNT, ACCOUNT.c.id == SUBMISSION.c.account_id
+        )
+        sent_by = {row.number: row.name for row in connection.execute(sent)}
     scores = exact_scores(engine) if exact else {}
     for receipt in log(engine):
-        row = {**asdict(receipt), "guard": board["guard"], "metric": board["metric"]}
+        row = {
+            **asdict(receipt),
+            "guard": board["guard"],
+            "metric": board["metric"],
+            "voided": receipt.number in voided,
+            "sent_by": sent_by[receipt.number],
+        }
         yield {**row, "exact": scores.get(receipt.number)} if exact else row
 
 
@@ -389,12 +403,16 @@ def as_json_lines(rows: Iterable[Mapping[str, object]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+_BESIDE = ("guard", "metric", "voided", "sent_by")
+"""Columns of the log beside those of a receipt."""
+
+
 def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as CSV."""
     text = io.StringIO()
     # DictWriter needs the columns even if there are no rows.
     found = list(rows)
-    columns = found[0] if found else (*(field.name for field in fields(Receipt)), "guard", "metric")
+    columns = found[0] if found else (*(field.name for field in fields(Receipt)), *_BESIDE)
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(found)
@@ -414,6 +432,9 @@ def introduction(board: Board, url: str) -> str:
     left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
     guard = f"guard {now.guard} for {'each account' if now.scope == 'account' else 'the board'}"
     classes = f", {now.n_classes:,} classes" if now.n_classes else ""
+    # Labels that were counted from 1 make one class more than there are.
+    if now.n_classes and not board.classes and int(np.min(board.holdout.labels)) > 0:
+        classes += " (no label is 0: if yours begin at 1, subtract 1, and begin another board)"
     kept = f" and {now.n_private:,} for the end" if now.n_private else ""
     metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
     return (
