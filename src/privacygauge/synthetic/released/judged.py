@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -139,6 +139,12 @@ def _dealt(unit: Ints, rng: np.random.Generator) -> Ints:
 
 def signals_by_row(found: Sequence[Signals]) -> Signals:
     """Return the signals of an attack on all folds, by row."""
+    if all(len(np.unique([*one.members, *one.nonmembers])) == 1 for one in found):
+        # An attack that tells no two records of a fold apart tells nothing: scores of different
+        # folds differ by their references alone.
+        found = [
+            replace(one, members=0 * one.members, nonmembers=0 * one.nonmembers) for one in found
+        ]
     rows = [np.concatenate([one.member_rows for one in found])]
     rows.append(np.concatenate([one.nonmember_rows for one in found]))
     members, nonmembers = map(np.argsort, rows)
