@@ -232,13 +232,33 @@ def audit_energies(
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     table = slice_table(scores, played, asked)
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
+    judged = np.flatnonzero(scores.judged)
+    records = Records(
+        ids=objects_of([scores.sample[row] for row in judged.tolist()]),
+        member=scores.member[judged],
+        scores={evaluation.title: play.transcript.score for play, evaluation in played},
+        guesses={evaluation.title: play.decisions.guess for play, evaluation in played},
+        risk=None,
+        contents=contents,
+    )
+    best = best_signal(scores)
+    group = scores.group if scores.author is None else scores.author
+    reference = scores.energy_reference
+    energies = JudgedEnergies(
+        target=scores.energy_target[judged],
+        reference=None if reference is None else reference[judged],
+        group=None if group is None else tuple(group[row] for row in judged.tolist()),
+        by_text=scores.author is not None,
+        signal=best,
+        score=signal(scores, best)[judged],
+    )
     found = EnergyFindings(
         samples=samples,
         patients=unit,
         lengths=lengths,
         controls=controls,
-        records=_records(scores, played, contents),
-        energies=_energies(scores),
+        records=records,
+        energies=energies,
         rows=rows,
         one_run=one_run,
         slices=table,
@@ -524,31 +544,3 @@ def _contents(scores: TextScores, show: Sequence[str]) -> dict[str, NDArray[np.o
             )
         found[name] = objects_of([column[row] for row in np.flatnonzero(scores.judged).tolist()])
     return found
-
-
-def _records(
-    scores: TextScores, played: Results, contents: dict[str, NDArray[np.object_]]
-) -> Records:
-    rows = np.flatnonzero(scores.judged)
-    return Records(
-        ids=objects_of([scores.sample[row] for row in rows.tolist()]),
-        member=scores.member[rows],
-        scores={evaluation.title: play.transcript.score for play, evaluation in played},
-        guesses={evaluation.title: play.decisions.guess for play, evaluation in played},
-        risk=None,
-        contents=contents,
-    )
-
-
-def _energies(scores: TextScores) -> JudgedEnergies:
-    rows = scores.judged
-    name = best_signal(scores)
-    group = scores.group if scores.author is None else scores.author
-    return JudgedEnergies(
-        target=scores.energy_target[rows],
-        reference=None if scores.energy_reference is None else scores.energy_reference[rows],
-        group=None if group is None else tuple(group[row] for row in np.flatnonzero(rows).tolist()),
-        by_text=scores.author is not None,
-        signal=name,
-        score=signal(scores, name)[rows],
-    )

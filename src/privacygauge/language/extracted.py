@@ -323,8 +323,20 @@ def judged_texts(
         found, places = by_identifier(found, masked, own)
     else:
         found = _without_common_ends(found, scored)
+        long = long_enough([scored[name] for name in found.sample], causal)
+        for side, which in ((found.member, "member"), (~found.member, "non-member")):
+            if not np.any(long & side):
+                raise InputError(
+                    f"texts must have at least {LEAST} tokens to be cut in two, got no such "
+                    f"{which}: give longer texts"
+                )
+        if not long.all():
+            n_short = np.count_nonzero(~long)
+            found = found.take(
+                long, f"{n_short:,} text(s) of fewer than {LEAST} tokens were left out."
+            )
         # What stands in a text is asked for; an identifier is also in a patient's other texts.
-        found = with_dealt_units(_long(found, [scored[name] for name in found.sample], causal))
+        found = with_dealt_units(found)
     if found.group is not None:
         found = whole_patients(found)
     what = "identifiers" if masked else "texts"
@@ -407,23 +419,6 @@ def _without_common_ends(found: TextScores, scored: dict[str, ScoredText]) -> Te
         "end was left out, since whoever knows the form can write it."
     )
     return replace(found, text=texts, notes=(*found.notes, note))
-
-
-def _long(
-    found: TextScores, texts: Sequence[ScoredText], models: Sequence[CausalModel]
-) -> TextScores:
-    """Return the texts that are long enough to be cut in two."""
-    long = long_enough(texts, models)
-    for side, name in ((found.member, "member"), (~found.member, "non-member")):
-        if not np.any(long & side):
-            raise InputError(
-                f"texts must have at least {LEAST} tokens to be cut in two, got no such {name}: "
-                "give longer texts"
-            )
-    if long.all():
-        return found
-    n_short = np.count_nonzero(~long)
-    return found.take(long, f"{n_short:,} text(s) of fewer than {LEAST} tokens were left out.")
 
 
 def _by_kind(models: Sequence[Model]) -> tuple[list[MaskedModel], list[CausalModel]]:

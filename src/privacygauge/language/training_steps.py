@@ -38,19 +38,19 @@ _LARGEST_GRADIENT = 1.0
 
 @dataclass(frozen=True)
 class Course:
-    """Settings of a training."""
+    """Settings of a training; the defaults are those of a model trained from scratch."""
 
-    epochs: int
+    epochs: int = 40
     """Passes over the texts, at least 1."""
-    batch: int
+    batch: int = 32
     """Texts per step, at least 1."""
-    rate: float
+    rate: float = 1e-3
     """Peak learning rate, above 0: reached after 6% of the steps, decaying to 0 at the end."""
-    seed: int
-    """Seed of order, masks and initial weights."""
-    precision: Precision
+    seed: int = 0
+    """Seed of order, masks and initial weights, non-negative."""
+    precision: Precision = "float32"
     """Precision of the computation; the weights stay float32."""
-    device: str
+    device: str = "cpu"
     """Torch device."""
 
     def __post_init__(self) -> None:
@@ -303,7 +303,14 @@ class Checkpoints:
         """
         if not self._path.is_file():
             return ()
-        said, tensors = self._read()
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self._path, "pt") as file:
+                said = file.metadata()
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (OSError, cast(type[Exception], SafetensorError)) as error:
+            raise InputError(f"{self._path} is damaged: remove it to start again") from error
         require_same(said["settings"], self.settings, self.folder.parent)
         state: dict[int, dict[str, Any]] = {}
         for name, tensor in tensors.items():
@@ -312,22 +319,15 @@ class Checkpoints:
                 state.setdefault(int(number), {})[key] = tensor
         for name, weights in learner.module.named_parameters():
             weights.data.copy_(tensors[f"weights.{name}"])
-        given = learner.optimiser.state_dict()
-        learner.optimiser.load_state_dict({**given, "state": state})
+        # The groups of weights, with their decay, are those of this training: only the moments of
+        # Adam were stored.
+        groups = learner.optimiser.state_dict()
+        learner.optimiser.load_state_dict({**groups, "state": state})
         return tuple(json.loads(said["losses"]))
 
     def remove(self) -> None:
         """Remove the checkpoints of a finished training."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _read(self) -> tuple[dict[str, str], dict[str, Any]]:
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(self._path, "pt") as file:
-                return file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (OSError, cast(type[Exception], SafetensorError)) as error:
-            raise InputError(f"{self._path} is damaged: remove it to start again") from error
 
 
 def require_same(there: str, here: str, place: Path) -> None:

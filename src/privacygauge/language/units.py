@@ -274,6 +274,34 @@ def unit_findings(
     require_two(n_in, n_out, unit if scores.group is None else "patient")
     played = _play_attacks(scores, suite, asked)
     spoken = _beyond_reference(scores, played, asked.level)
+    sources = {
+        "population": scores.population,
+        "oracle": scores.nonmember,
+        "mean-train": scores.member,
+    }
+    thresholds = []
+    for attack, threshold, (_, evaluation) in zip(
+        suite.attacks, suite.thresholds, played, strict=True
+    ):
+        behind: Bools = sources[threshold.name]
+        realised = evaluation.false_positive_rate
+        kept = True
+        if threshold.name == "population":
+            hit = signal(scores, attack.signal)[behind] >= attack.cut.threshold
+            nominal = rates.proportion(hit, scores.unit[behind], asked.level)
+            # Both rates are uncertain, since the threshold also comes from few samples.
+            kept = realised.low <= nominal.high and nominal.low <= realised.high
+        thresholds.append(
+            ThresholdFinding(
+                attack=evaluation.title,
+                kind=threshold.name,
+                asked=getattr(threshold, "fpr", None),
+                score=attack.cut.threshold,
+                n=int(np.count_nonzero(behind)),
+                realised=realised,
+                kept=kept,
+            )
+        )
     found = UnitFindings(
         unit=unit,
         n_in=int(np.count_nonzero(scores.member)),
@@ -281,14 +309,7 @@ def unit_findings(
         evaluations=tuple(evaluation for _, evaluation in played),
         spoken=tuple(evaluation for _, evaluation in spoken),
         headline=headline(spoken, seed=asked.seed, level=asked.level, among=played),
-        thresholds=tuple(
-            _threshold(
-                scores, attack, threshold=threshold, evaluation=evaluation, level=asked.level
-            )
-            for attack, threshold, (_, evaluation) in zip(
-                suite.attacks, suite.thresholds, played, strict=True
-            )
-        ),
+        thresholds=tuple(thresholds),
     )
     return played, found
 
@@ -313,7 +334,18 @@ def patients_of(
         return Skipped(_PATIENTS, str(error))
     # The notes on samples are printed already.
     notes = tuple(note for note in patients.notes if note not in scores.notes)
-    return replace(found, notes=notes), _rows(compared, patients)
+    assert compared.group is not None
+    judged = np.flatnonzero(patients.judged)
+    groups = zip(compared.group, compared.judged.tolist(), strict=True)
+    samples = Counter(name for name, is_judged in groups if is_judged)
+    names = tuple(patients.sample[row] for row in judged.tolist())
+    rows = PatientRows(
+        names,
+        patients.member[judged],
+        np.array([samples[name] for name in names], np.int64),
+        signal(patients, best_signal(patients))[judged],
+    )
+    return replace(found, notes=notes), rows
 
 
 def findings_by_length(
@@ -351,20 +383,6 @@ def best_signal(scores: TextScores) -> str:
     return LOSS if scores.energy_reference is None else LIKELIHOOD_RATIO
 
 
-def _rows(scores: TextScores, patients: TextScores) -> PatientRows:
-    assert scores.group is not None
-    judged = np.flatnonzero(patients.judged)
-    groups = zip(scores.group, scores.judged.tolist(), strict=True)
-    samples = Counter(name for name, is_judged in groups if is_judged)
-    names = tuple(patients.sample[row] for row in judged.tolist())
-    return PatientRows(
-        names,
-        patients.member[judged],
-        np.array([samples[name] for name in names], np.int64),
-        signal(patients, best_signal(patients))[judged],
-    )
-
-
 def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> Results:
     results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
     return [result for result in results if not isinstance(result, Skipped)]
@@ -393,34 +411,3 @@ def _beyond_reference(scores: TextScores, played: Results, level: float) -> Resu
         for play, found in played
         if found.name in with_reference or found.auc.low > highest or found.auc.high < lowest
     ] or played
-
-
-def _threshold(
-    scores: TextScores,
-    attack: EnergyAttack,
-    threshold: Threshold,
-    evaluation: Evaluation,
-    level: float,
-) -> ThresholdFinding:
-    sides = {
-        "population": scores.population,
-        "oracle": scores.nonmember,
-        "mean-train": scores.member,
-    }
-    behind: Bools = sides[threshold.name]
-    realised = evaluation.false_positive_rate
-    kept = True
-    if threshold.name == "population":
-        hit = signal(scores, attack.signal)[behind] >= attack.cut.threshold
-        asked = rates.proportion(hit, scores.unit[behind], level)
-        # Both rates are uncertain, since the threshold also comes from few samples.
-        kept = realised.low <= asked.high and asked.low <= realised.high
-    return ThresholdFinding(
-        attack=evaluation.title,
-        kind=threshold.name,
-        asked=getattr(threshold, "fpr", None),
-        score=attack.cut.threshold,
-        n=int(np.count_nonzero(behind)),
-        realised=realised,
-        kept=kept,
-    )

@@ -397,7 +397,20 @@ def verdict(a: ExtractionAudit) -> Verdict:
     seen = f.seen_by_reference(level)
     # A reference that writes members' texts cannot tell memory from common text.
     if grade != EXTRACTED and seen is not None:
-        return _no_judge(seen, w)
+        return untold_verdict(
+            headline=f"Cannot be told: the reference gives members' {w.thing}s too",
+            sentences=(
+                f"The reference gives {w.thing}s of {percent_estimate(seen.members)} of the "
+                f"members and of {percent_estimate(seen.others)} of the others. Either it was "
+                "trained on the members, or the sides differ in more than membership: what it "
+                "gives too is no common text, and is left out all the same.",
+            ),
+            unsaid=direction.OPEN,
+            advice=(
+                "Audit with a reference that saw neither side, or with none.",
+                "Draw members and non-members at random from the same texts.",
+            ),
+        )
     n_tries = _tries(f.asked.tries)
     which = " with a chance of " + rate(f.asked.chance)
     shown = percent_estimate(found)
@@ -459,24 +472,6 @@ def verdict(a: ExtractionAudit) -> Verdict:
 
 def _words(a: ExtractionAudit) -> _Words:
     return _WRITING if a.found.judged.identifier is None else _FILLING
-
-
-def _no_judge(seen: BothSides, w: _Words) -> Verdict:
-    """Return the verdict if the reference gives members' texts, which it should not have seen."""
-    return untold_verdict(
-        headline=f"Cannot be told: the reference gives members' {w.thing}s too",
-        sentences=(
-            f"The reference gives {w.thing}s of {percent_estimate(seen.members)} of the members "
-            f"and of {percent_estimate(seen.others)} of the others. Either it was trained on the "
-            "members, or the sides differ in more than membership: what it gives too is no common "
-            "text, and is left out all the same.",
-        ),
-        unsaid=direction.OPEN,
-        advice=(
-            "Audit with a reference that saw neither side, or with none.",
-            "Draw members and non-members at random from the same texts.",
-        ),
-    )
 
 
 def _tries(n: int) -> str:
