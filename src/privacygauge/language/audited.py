@@ -213,6 +213,7 @@ def audit_energies(
     InputError
         If the options do not fit the data: the problem and the way out, in one line.
     """
+    # Options that do not fit the data are an error before anything is played.
     one_run = None if coins is None else bound_by_person(scores, coins, asked.seed, asked.level)
     contents = _contents(scores, show)
     suite = suite_of(scores, asked)
@@ -300,6 +301,7 @@ def answer_questions_of_texts(
     ).independent
     found = exposed_few(scores, asked)
     by_heart = checks.n_distinct(scores.unit[known_by_heart(scores)])
+    # Ranks show nobody, but no chance explains a text known word by word.
     if found is not None and not found.shown and by_heart:
         found = replace(found, exposed=by_heart, by_heart=True)
     detectable = Detectable(
@@ -329,6 +331,7 @@ def slice_table(scores: TextScores, played: Results, asked: ThresholdOptions) ->
     ranked = ranked_groups(transcripts, columns, rng, 1 - SHARE * (1 - asked.level))
     if scores.energy_reference is not None and ranked.shown:
         placebo = energy_transcript(scores, REFERENCE)
+        # Bonferroni over the groups that are shown.
         each = 1 - (1 - control_level(asked.level)) / len(ranked.shown)
         alike = tuple(
             one
@@ -450,6 +453,7 @@ def _ranking_signals(scores: TextScores) -> dict[str, Floats]:
     """Return the signals by which people are ranked, (n,) each, by name."""
     without = [REFERENCE, LEARNED]
     if scores.energy_reference is not None:
+        # Texts that are easy for both models would fill the top of its ranking.
         without.append(LOSS)
     found = {
         name: values

@@ -197,7 +197,7 @@ N_WORDS = 1 << 14
 N_FORMS = 1 << 17
 """Columns of the bag of short strings of characters, and of that of pairs of words."""
 FORM_LENGTH = 4_000
-"""Characters at the beginning and at the end of a text whose form is looked at."""
+"""Characters at the beginning and at the end of a text that the control of the form reads."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from privacygauge.language.extraction import (
     kept_written,
     long_enough,
     suffixes_of,
+    written_unprompted,
 )
 from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
@@ -35,7 +36,6 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import ScoredText, Texts, plain_texts, strings_of
-from privacygauge.language.unprompted import written_unprompted
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
@@ -257,7 +257,7 @@ class Extracted:
 
 @dataclass(frozen=True)
 class CopiedShares:
-    """Shares of the people whose texts stood in the training equally often."""
+    """Extraction shares of the people whose texts occur equally often in the training."""
 
     least: int
     """Fewest equal texts."""
@@ -461,6 +461,7 @@ def measure_extraction(
     """
     models = [target] if reference is None else [target, reference]
     masked, causal = _by_kind(models)
+    # A masked model fills in tokens, by its own tokenizer.
     unit: Unit = "token"
     if judged.identifier is None:
         suffixes, unit = suffixes_of(judged.trained or judged.text, causal, how)

@@ -316,6 +316,7 @@ def text_scores(
     ids = texts_of(sample, "sample", n)
     text = given.get("text")
     texts = None if text is None else texts_of(text, "text", n, empty=True)
+    # Before anything else is left out, so that a copy is found whichever side it is on.
     overlap = find_overlap(ids, inside, population, texts)
     kept = np.flatnonzero(overlap.kept)
     # The wrong way round, `member` could empty a side: that is an error, not an audit.
@@ -522,6 +523,7 @@ def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
         return load_text_scores(given)
     if isinstance(given, Mapping):
         return _scores_of({str(key): values for key, values in given.items()}, name)
+    # A frame of polars; one of pandas has no such method.
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if not hasattr(frame, "columns"):
         raise InputError(

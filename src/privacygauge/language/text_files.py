@@ -159,6 +159,7 @@ def as_texts(
         return load_texts(given, columns)
     if isinstance(given, Mapping):
         return _texts_in({str(key): values for key, values in given.items()}, columns, name)
+    # A frame of polars; one of pandas has no such method.
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if hasattr(frame, "columns"):
         return _texts_in({str(key): list(frame[key]) for key in frame.columns}, columns, name)
@@ -329,6 +330,7 @@ class Side:
 
     def rows(self, rows: Ints) -> Side:
         """Return some of the texts, with their ids."""
+        # Ids by row are given before rows are left out: an id keeps naming the same text.
         return Side(self.name, replace(self.records, sample=self.sample).rows(rows))
 
 
@@ -367,6 +369,7 @@ def different_parts(sides: Sequence[Side]) -> list[str]:
     # What the first and the last text in sorted order share, all texts share.
     pairs = enumerate(zip(min(texts), max(texts), strict=False))
     shared = next((place for place, (a, b) in pairs if a != b), len(min(texts)))
+    # Where nothing else is in a text, its beginning is its own.
     own = [text[shared:] for text in texts]
     return own if all(text.strip() for text in own) else texts
 

@@ -493,6 +493,7 @@ def _train(
     course: Course,
     progress: Progress | None,
 ) -> TrainedModel:
+    # First: a folder of other files is refused before minutes of training.
     require_own(out)
     with quiet_transformers(), one_thread():
         # Saved and read again, as every audit will read it.

@@ -124,6 +124,7 @@ def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
 def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     """Train for one epoch; return the mean loss in nats per predicted token."""
     course = learner.course
+    # One stream per epoch, so that a resumed training masks as an uninterrupted one.
     masks = stream(course.seed, "language training", "masks", epoch)
     n_steps = -(-len(tokens) // course.batch)
     total = 0.0
@@ -146,6 +147,7 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
 
 def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
     """Yield the rows of every step of an epoch, each row once, in an order for this epoch."""
+    # One stream per epoch, as for the masks.
     rng = stream(seed, "language training", "order", epoch)
     order = rng.permutation(len(lengths))
     parts: list[Ints] = []
@@ -247,6 +249,7 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     for group in learner.optimiser.param_groups:
         group["lr"] = rate
     learner.optimiser.zero_grad(set_to_none=True)
+    # Only the pass is in bfloat16: small updates would be rounded away in its 8 bits.
     with torch.autocast(device.type, torch.bfloat16, enabled=half):
         if learner.head is None:
             logits = learner.module(**inputs).logits[asked]
@@ -257,6 +260,7 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     torch.nn.utils.clip_grad_norm_(learner.module.parameters(), _LARGEST_GRADIENT)
     learner.optimiser.step()
     found = float(loss.detach())
+    # Otherwise the training would go on with weights of NaN, until the audit.
     if not np.isfinite(found):
         raise InputError(f"the loss must stay finite, got {found}: take a smaller rate")
     return found

@@ -161,6 +161,7 @@ def thresholds_named(
     """
     if not fprs:
         raise InputError("fpr must name at least one false-positive rate, got none")
+    # The population first: no attacker has the judged non-members themselves.
     chosen = ("population" if population else "oracle",) if kinds is None else tuple(kinds)
     found: list[Threshold] = []
     for kind in dict.fromkeys(chosen):
@@ -271,6 +272,7 @@ def unit_findings(
     """
     sides = (scores.member, scores.nonmember)
     n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
+    # Intervals need the spread within a side, which a single unit does not have.
     require_two(n_in, n_out, unit if scores.group is None else "patient")
     played = _play_attacks(scores, suite, asked)
     spoken = _beyond_reference(scores, played, asked.level)
@@ -308,6 +310,7 @@ def unit_findings(
         n_out=int(np.count_nonzero(scores.nonmember)),
         evaluations=tuple(evaluation for _, evaluation in played),
         spoken=tuple(evaluation for _, evaluation in spoken),
+        # The choice is made among all attacks, and its interval pays for all of them.
         headline=headline(spoken, seed=asked.seed, level=asked.level, among=played),
         thresholds=tuple(thresholds),
     )
@@ -331,6 +334,7 @@ def patients_of(
         patients = by_patient(compared)
         _, found = unit_findings(patients, suite_of(patients, asked), "patient", asked)
     except InputError as error:
+        # Samples can still be audited: the reason goes to the reader.
         return Skipped(_PATIENTS, str(error))
     # The notes on samples are printed already.
     notes = tuple(note for note in patients.notes if note not in scores.notes)
@@ -365,6 +369,7 @@ def findings_by_length(
         try:
             played = _play_attacks(bucket, suite_of(bucket, asked), asked)
         except InputError as error:
+            # The other range may still have enough texts.
             skipped.append(Skipped(f"samples of {fewest} to {most} tokens", str(error)))
             continue
         sides = (bucket.member, bucket.nonmember)

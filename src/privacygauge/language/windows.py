@@ -120,6 +120,7 @@ def cut_into_windows(
             here = np.r_[:front, front + begin : front + stop, front + size : front + size + behind]
             own = (here >= front + first) & (here < front + last)
             parts.append((text, begin, here + tokens.starts[text], own))
+    # By length: a pass then needs little padding.
     parts.sort(key=lambda part: len(part[2]))
     texts, begins, places, owned = zip(*parts, strict=True)
     of = np.array(texts)

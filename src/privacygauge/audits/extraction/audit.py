@@ -107,6 +107,7 @@ class ExtractionAudit(Reported):
         )
         n_in = int(f.judged.inside.sum())
         n_out = int((~f.judged.inside).sum())
+        # People, not texts: somebody with many texts is named once.
         easiest = tuple(
             plain(shorten(f.judged.person[row])) for row in _easiest_people(self, _AT_ONCE)
         )
@@ -514,6 +515,7 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
             note=beside_it,
             text=meaning,
             guessing="no leak: 0%",
+            # A way that was not asked for gets a row, but no tile.
             card=not isinstance(found, Skipped),
         )
 
@@ -573,6 +575,7 @@ def _by_copies(a: ExtractionAudit) -> Iterator[Block]:
 
 def _nearness(a: ExtractionAudit) -> Iterator[Block]:
     f = a.found
+    # Only causal models decode on, and only where edits were asked for.
     if f.target_near is None:
         return
     similarity = f.target_near.similarity
@@ -616,6 +619,7 @@ def _contents(a: ExtractionAudit) -> Iterator[Block]:
         ],
         f"In {several(len(f.first), f'extracted {w.thing}')} of {count(n)} people. {_CONTENT}",
     )
+    # Ids only, unless the user asks: what was extracted is private.
     if not a.show_texts:
         yield note("The texts themselves are shown with --show-texts.")
         return

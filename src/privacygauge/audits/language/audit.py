@@ -212,6 +212,7 @@ def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterat
     """Yield warnings about easily misread results, the gravest first."""
     samples = found.samples
     controls = found.controls
+    # First, since it concerns every number of the report.
     if not controls.played:
         yield _UNCHECKED
     yield from scores.notes
@@ -287,7 +288,7 @@ class ReadingOptions(JudgingOptions):
 
 
 Asking = Callable[[Sequence[AnyModel]], None]
-"""Called with the models when everything that was given is checked, before they are asked."""
+"""Called with the models once all arguments are checked, before a model is queried."""
 
 
 @dataclass(frozen=True, kw_only=True)
