@@ -405,8 +405,8 @@ _WORDS = 15
 """Fewest tokens of such a text: a model expects some short ones without having read them."""
 
 _ENOUGH = 100
-"""Fewest texts that the target never saw, none of them known like that: with fewer, texts of a kind
-that the target writes anyway, such as forms, may be missing among them by chance."""
+"""Fewest texts that the target never saw: among fewer, texts of a kind that the target writes
+anyway, such as forms, may be missing by chance."""
 
 
 def known_by_heart(scores: TextScores) -> Bools:

@@ -379,7 +379,14 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
         (np.minimum(inside, ratio * outside), np.minimum(outside, inside / ratio)),
         strict=True,
     ):
-        kept[side] = _draw_per_bin(bins[side], most, place[side], rng)
+        here = bins[side]
+        # `most` rows stay in each bin; fractions are rounded at random.
+        number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
+        order = np.lexsort((place[side], here))
+        size = np.bincount(here, minlength=len(most))
+        rank = np.empty(len(here), np.int64)
+        rank[order] = np.arange(len(order)) - (np.cumsum(size) - size)[here[order]]
+        kept[side] = rank < number[here]
     left = [int(np.count_nonzero(kept & side)) for side in sides]
     share = min(left[i] / np.count_nonzero(sides[i]) for i in range(2))
     enough = bool(min(left) >= FEWEST and share >= ENOUGH)
@@ -541,15 +548,3 @@ def _ratio(inside: Ints, outside: Ints) -> float:
     # With ratio r, n members face n / r others: the variance is proportional to (1 + r) / n.
     worth = [left(ratio) / (1 + ratio) for ratio in tried]
     return float(tried[int(np.argmax(worth))])
-
-
-def _draw_per_bin(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
-    """Draw the rows to keep, (m,): `most` per bin, fractions rounded at random."""
-    number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
-    order = np.lexsort((place, bins))
-    begin = np.cumsum(np.bincount(bins, minlength=len(most))) - np.bincount(
-        bins, minlength=len(most)
-    )
-    stays = np.empty(len(bins), np.bool_)
-    stays[order] = np.arange(len(order)) - begin[bins[order]] < number[bins[order]]
-    return stays

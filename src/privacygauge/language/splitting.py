@@ -265,8 +265,8 @@ BOILERPLATE = 10
 """Most people who may share a text, or nearly, for it to join them into one group."""
 
 _BLOCK = 10
-"""Number of people, neighbours in the order of their numbers of texts, among whom parts are
-assigned in proportion."""
+"""People per block, with similar numbers of texts; within a block parts are assigned in
+proportion."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -307,7 +307,7 @@ def number_names(names: Sequence[str]) -> Ints:
 
 
 def objects_of(values: Sequence[object]) -> NDArray[np.object_]:
-    """Return a vector of values, none of which is taken apart."""
+    """Return the values as an object array (n,); lists among them stay single elements."""
     found = np.empty(len(values), np.object_)
     found[:] = values
     return found

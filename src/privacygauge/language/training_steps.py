@@ -260,7 +260,7 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     torch.nn.utils.clip_grad_norm_(learner.module.parameters(), _LARGEST_GRADIENT)
     learner.optimiser.step()
     found = float(loss.detach())
-    # Otherwise the training would go on with weights of NaN, until the audit.
+    # Every later weight would be NaN, which nobody would see before the audit.
     if not np.isfinite(found):
         raise InputError(f"the loss must stay finite, got {found}: take a smaller rate")
     return found
