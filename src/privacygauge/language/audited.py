@@ -243,6 +243,7 @@ def audit_energies(
         contents=contents,
     )
     best = best_signal(scores)
+    # Patients are named even where texts are the units.
     group = scores.group if scores.author is None else scores.author
     reference = scores.energy_reference
     energies = JudgedEnergies(

@@ -344,6 +344,7 @@ def judged_texts(
     even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
+    # Equal texts are counted by side: those across the sides were left out.
     by_side = zip(found.member, plain_texts(found.text), strict=True)
     keys = np.array([f"{member} {text}" for member, text in by_side], np.object_)
     _, place, size = np.unique(keys, return_inverse=True, return_counts=True)

@@ -390,6 +390,7 @@ def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
         raise InputError(f"n_models must be at least 2, got {n_models}: one is dealt already")
     sides = [found.sides[name] for name in SIDES[:2]]
     people = [name for records in sides for name in people_of(records)]
+    # The number of the coin: people who share texts share it in every model.
     coin = np.array([found.coins.people[name][1] for name in people])
     rng = seeds.stream(seed, "language", "split", "models")
     texts = TextRecords(

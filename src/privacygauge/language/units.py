@@ -95,6 +95,7 @@ class UnitFindings:
         variant = "" if self.unit == "sample" else f"by {self.unit}"
         found: dict[str, Evaluation] = {}
         for e in self.evaluations:
+            # The first evaluation of a signal stands for all its thresholds.
             found.setdefault(e.name, replace(e, variant=variant, thresholds="none"))
         return tuple(found.values())
 
