@@ -683,7 +683,7 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
 
     columns: dict[str, Any] = {
         "sample": scores.sample,
-        # Patients are written even where texts are the units: a reader of the file decides anew.
+        # Patients are written even where texts are the units: a later audit looks at them itself.
         "group": scores.group if scores.author is None else scores.author,
         "energy_target": scores.energy_target,
         "energy_reference": scores.energy_reference,
