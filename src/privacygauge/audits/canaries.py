@@ -40,8 +40,8 @@ Example: privacygauge language canaries measure canaries --target model --refere
 """
 _AT_ONCE = 10
 LARGE_AREA = 0.7
-"""Pairs told apart from which on a leak is large; an audit that finds nothing must be able to
-detect that."""
+"""Smallest share of pairs in the right order that is a large leak; an audit that finds nothing must
+be able to detect it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +135,7 @@ class CanaryAudit(Reported):
             title="Audit of canaries in a language model",
             intro=told,
             verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
+            # Without a claim there is nothing that the bound could refute.
             measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
             sections=(_exposures(self), *claim.sections),
             sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
@@ -161,6 +162,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
         key=lambda found: found[0].low,
     )
     told_apart = apart.low > 0.5
+    # Pairs may be told apart although the guesses about so few coins show no epsilon.
     zones = ("No epsilon shown", "Leak") if told_apart and low <= 0 else ()
     gauge = replace(found.gauge, zones=zones)
     unsaid = "Another attack, or canaries of another form, may show more."
@@ -293,6 +295,7 @@ def _exposure(f: CanaryFindings) -> Measure:
     from privacygauge.report.numbers import Shown, decimal
     from privacygauge.report.values import Measure
 
+    # The median, as a few canaries may rank first by chance.
     median = float(np.median(f.exposure))
     return Measure(
         name="exposure",

@@ -40,6 +40,7 @@ from privacygauge.language.scores import (
     TextScores,
     length_bucket,
 )
+from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_energies import text_energies
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.training import train_further, train_reference
@@ -207,8 +208,7 @@ class ModelSetting:
             load_masked(reference),
             sides,
             plan=asked.plan,
-            run=self.folder / "energies",
-            n_jobs=self.n_jobs,
+            kept=AnswerStore(self.folder / "energies", self.n_jobs),
         )
 
     def _side(self, name: str, draw: int, named: tuple[str, ...]) -> TextRecords:

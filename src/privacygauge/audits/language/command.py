@@ -359,6 +359,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     coins, warnings = _coins(asked)
     opened: list[Run] = []
     if asked.answers is not None:
+        # Before the models are loaded, which may take minutes.
         check_writable(Path(asked.answers))
 
     def open_it(models: Sequence[AnyModel]) -> None:
