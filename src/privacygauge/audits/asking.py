@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import url_of
-from privacygauge.runs.options import Options, is_keyword_only
-from privacygauge.runs.options import OptionSpec as OptionSpec
-from privacygauge.runs.options import Role as Role
-from privacygauge.runs.options import argument as argument
-from privacygauge.runs.options import asks as asks
-from privacygauge.runs.options import option as option
+from privacygauge.runs.options import Options, OptionSpec, Role, argument, asks, is_keyword_only
 from privacygauge.runs.source import PROGRAM, absolute
 from privacygauge.synthetic.options import COLUMNS, ColumnKinds
 

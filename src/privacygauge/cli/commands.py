@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from privacygauge.audits.asking import OptionSpec, Request, Role, is_copied
+from privacygauge.audits.asking import Request, is_copied
 from privacygauge.audits.attribute.command import COMMAND as ATTRIBUTE
 from privacygauge.audits.canaries import MEASURE
 from privacygauge.audits.classifier.command import COMMAND as CLASSIFIER
@@ -34,6 +34,7 @@ from privacygauge.audits.worst_case.command import COMMAND as WORST_CASE
 from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import place_text, require_local, url_of
+from privacygauge.runs.options import OptionSpec, Role
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
