@@ -17,8 +17,14 @@ from privacygauge.core.versions import own_version, today
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
 from privacygauge.register import report
-from privacygauge.register.joint_statements import joint_statement
-from privacygauge.register.line import SEVERITIES, Number, RegisterLine, RegisterResult, line_of
+from privacygauge.register.line import (
+    SEVERITIES,
+    Number,
+    RegisterLine,
+    RegisterResult,
+    joint_statement,
+    line_of,
+)
 from privacygauge.register.report import sure
 from privacygauge.report import render
 from privacygauge.report.document import DataFrame

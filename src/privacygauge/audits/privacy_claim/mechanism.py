@@ -20,7 +20,7 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.transcript import tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim_designs import ManyRuns
-from privacygauge.evaluate.threshold_selection import epsilon_cut
+from privacygauge.evaluate.two_rates import epsilon_cut
 
 Mechanism = Callable[..., Any]
 """Takes data and a generator, or data alone, and returns numbers, text, or a category."""

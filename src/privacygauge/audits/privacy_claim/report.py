@@ -11,8 +11,8 @@ from privacygauge.datasets.canary_scores import (
     CanaryScores,
 )
 from privacygauge.evaluate.claim import GAUSSIAN, RECORD, ClaimUnit, PrivacyClaim
-from privacygauge.evaluate.claim_designs import BoundsOfDesign
-from privacygauge.evaluate.claim_power import (
+from privacygauge.evaluate.claim_designs import (
+    BoundsOfDesign,
     Power,
 )
 from privacygauge.evaluate.direction import InvertedAttack
