@@ -169,15 +169,19 @@ def report(asked: _ReportOptions) -> None:
 
     Example: privacygauge report privacygauge-report --model-card --name triage
     """
-    from privacygauge.cli.register import model_card, refuse_with
+    from privacygauge.cli.register import model_card
     from privacygauge.runs.named import RUN
 
     run = asked.run
     if asked.card:
         require_local(run, "model cards are made of reports")
-        refuse_with(
-            {"--json": asked.json, "--fail-above": asked.fail_above, "--policy": asked.policy}
-        )
+        others = {"--json": asked.json, "--fail-above": asked.fail_above, "--policy": asked.policy}
+        for option, value in others.items():
+            if value:
+                raise InputError(
+                    f"{option} does not go with --model-card: call privacygauge report once for "
+                    "each"
+                )
         # A report lies in the folder above that of its run.
         place = run.absolute()
         own = place.parent if place.name == RUN else place

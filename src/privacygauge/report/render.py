@@ -79,6 +79,20 @@ def page(report: Report) -> str:
         ),
         note="By the names that --fail-above, policies and report.json use.",
     )
+    limits = Table(
+        "limits",
+        "Limits",
+        columns=columns("Metric", "At most", "Found"),
+        rows=tuple(
+            (
+                Cell(x.metric, tags=() if x.kept else ("not kept",)),
+                f"{x.limit:g}",
+                "not computed" if x.found is None else f"{x.found:.4g}",
+            )
+            for x in report.held
+        ),
+        note="As --fail-above or a policy set them.",
+    )
     return template.render(
         r=report,
         f=report.origin,
@@ -87,7 +101,7 @@ def page(report: Report) -> str:
         severity=report.verdict.scale.index(report.verdict.grade),
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
         caution=_caution(report),
-        limits=_limits(report),
+        limits=limits,
         cards=report.cards,
         further=further,
     )
@@ -121,21 +135,6 @@ def _readable(value: object) -> object:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return numbers.plain(value)
     return value
-
-
-def _limits(report: Report) -> Table:
-    """Return the table of limits with the numbers found."""
-    rows = tuple(
-        (
-            Cell(x.metric, tags=() if x.kept else ("not kept",)),
-            f"{x.limit:g}",
-            "not computed" if x.found is None else f"{x.found:.4g}",
-        )
-        for x in report.held
-    )
-    heads = columns("Metric", "At most", "Found")
-    note = "As --fail-above or a policy set them."
-    return Table("limits", "Limits", columns=heads, rows=rows, note=note)
 
 
 def summary(report: Report) -> str:
@@ -172,7 +171,14 @@ def terminal(report: Report) -> RenderableType:
     Nothing in it is read as markup, so that names from the user's data cannot style or forge lines.
     """
     from rich.console import Group
+    from rich.table import Table as Grid
+    from rich.text import Text
 
+    figures = Grid.grid(padding=(0, 2, 0, 0))
+    figures.add_column(overflow="fold")
+    figures.add_column(overflow="fold")
+    for name, value in _lines(report):
+        figures.add_row(Text(name), Text(value))
     found = report.verdict
     warnings = [unmarked_text(f"! {plain(x)}", "yellow") for x in report.origin.warnings]
     return Group(
@@ -181,7 +187,7 @@ def terminal(report: Report) -> RenderableType:
         unmarked_text(""),
         *([*warnings, unmarked_text("")] if warnings else ()),
         *map(unmarked_text, filter(None, [_caution(report)])),
-        figures(_lines(report)),
+        figures,
         *(part for table in report.overview for part in _overview(table)),
         *map(unmarked_text, _not_done(report.origin)),
     )
@@ -329,19 +335,6 @@ def unmarked_text(line: str, style: str = "") -> RenderableType:
     from rich.text import Text
 
     return Text(line, style=style)
-
-
-def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
-    """Return a grid of names and numbers."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(Text(name), Text(value))
-    return table
 
 
 @dataclass(frozen=True)

@@ -601,10 +601,6 @@ def _guesses(f: ClaimResult) -> Iterator[Block]:
             [{"Guesses": count(r), "Right": count(v), "Share": percent(v / r)} for r, v in pairs],
             "By chance half of them are right.",
         )
-    yield _curve(f)
-
-
-def _curve(f: ClaimResult) -> Plot:
     at_all_times = f.design == "sequential"
     unit = "trainings" if at_all_times else "guesses"
     columns = (f.curve.n_guesses.tolist(), f.curve.low.tolist(), f.curve.largest.tolist())
@@ -616,7 +612,7 @@ def _curve(f: ClaimResult) -> Plot:
     )
     holds = "Descriptive: each point is a bound as if it were the only one, so the highest of them "
     holds = "All points hold together." if at_all_times else f"{holds}holds at no level."
-    return Plot(
+    yield Plot(
         "curve",
         f"The bound by the number of {unit}",
         caption=(

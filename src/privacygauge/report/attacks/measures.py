@@ -366,25 +366,15 @@ def group_label(found: Slice | RankedGroup) -> str:
 
 def groups_section(found: SliceTable) -> Section:
     """Return the section on groups."""
-    return Section("slices", "Groups of records", tuple(_groups_blocks(found)), "Groups")
-
-
-def groups_data(found: SliceTable) -> dict[str, Json]:
-    """Return the groups for ``report.json``."""
-    return {
-        **pick_values(found, "attack", "level", "slices"),
-        "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
-    }
-
-
-def _groups_blocks(found: SliceTable) -> Iterator[Block]:
     n = len(found.slices)
-    yield text(
-        f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad by "
-        f"luck alone, so the intervals are wide enough to hold together at {rate(found.level)}, "
-        "and a group is marked only if it is more exposed than all other records after Holm's "
-        "correction for the number of groups."
-    )
+    blocks: list[Block] = [
+        text(
+            f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad "
+            "by luck alone, so the intervals are wide enough to hold together at "
+            f"{rate(found.level)}, and a group is marked only if it is more exposed than all other "
+            "records after Holm's correction for the number of groups."
+        )
+    ]
     # A stable sort: groups that stand out come first, otherwise the order stays.
     shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
     tags = {True: ("stands out",), False: ()}
@@ -399,17 +389,27 @@ def _groups_blocks(found: SliceTable) -> Iterator[Block]:
         }
         for s in shown
     ]
-    best = [s.announced for s in shown]
-    first = max(10, len(found.announced))
-    title = "Groups, those that stand out first"
     if n:
-        yield table("slices", title, rows, best=best, at_once=first)
+        best = [s.announced for s in shown]
+        title = "Groups, those that stand out first"
+        first = max(10, len(found.announced))
+        blocks.append(table("slices", title, rows, best=best, at_once=first))
     else:
-        yield text("No group was large enough to judge.")
+        blocks.append(text("No group was large enough to judge."))
     if len(shown) < n:
-        yield note(f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json.")
+        told = f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json."
+        blocks.append(note(told))
     if found.skipped:
-        yield Pairs(tuple((s.name, s.reason) for s in found.skipped))
+        blocks.append(Pairs(tuple((s.name, s.reason) for s in found.skipped)))
+    return Section("slices", "Groups of records", tuple(blocks), "Groups")
+
+
+def groups_data(found: SliceTable) -> dict[str, Json]:
+    """Return the groups for ``report.json``."""
+    return {
+        **pick_values(found, "attack", "level", "slices"),
+        "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
+    }
 
 
 def attacks_data(a: Attacks) -> dict[str, Json]:
