@@ -115,6 +115,7 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
     from privacygauge.reproduce import REPRODUCTIONS
     from privacygauge.reproduce.make import make_all
 
+    # Each outcome is printed as it comes: all of them together take long.
     outcomes = []
     with kept_or_scratch(out) as kept:
         folder = Path(kept)

@@ -89,6 +89,7 @@ class _NamedAgain:
             "generator": self.generator,
             "metric": self.metric,
         }
+        # Named again by the user: a run folder from elsewhere must not make this machine run code.
         place, command, asked = _load_started(self.run, self.data)
         request = command.request.kept(named_again(asked, code, place))
         require_local_files(request)
@@ -282,6 +283,7 @@ def _write_results(
     from privacygauge.runs import execute
     from privacygauge.runs.store import forget_failure
 
+    # Limits and places first: what is mistyped is refused before anything is computed.
     limits = asked_limits(command, request, results.fail_above, results.policy)
     json = results.json
     usual = work.folder if results.out is None and json is None else results.out

@@ -71,6 +71,7 @@ class Observation:
     @property
     def n_classes(self) -> int:
         """One more than the largest class among targets and shadow records, at least 1."""
+        # A class that only shadow records have needs a threshold too: arrays go by class number.
         known = 0 if self.shadow is None else int(self.shadow.stratum.max())
         return 1 + max(known, int(self.stratum.max(initial=0)))
 
@@ -297,6 +298,7 @@ def play(
         )
         transcripts.append(transcript)
         decisions.append(scores.rule.decide(transcript))
+        # Each note once, in the order of the rounds: most rounds give the same ones.
         notes += [note for note in scores.notes if note not in notes]
     if len(rounds) == 1:  # shares its read-only arrays instead of copying them
         return Play(transcripts[0], decisions[0], tuple(notes))

@@ -189,6 +189,7 @@ def quantile(
     The limits are order statistics with binomial quantiles as ranks, so the interval holds for
     every distribution; with too few values it ends at the smallest or the largest.
     """
+    # The ends, 0 and 1, have no order statistics on their far side.
     if not len(values) or not 0 < share < 1:
         raise InputError(f"a quantile needs values and a share in (0, 1), got {share}")
     ordered = np.sort(values)

@@ -180,6 +180,8 @@ def answer_questions(
     # A quarter of the verdict's error.
     of_few = 1 - SHARE * (1 - level)
     found = tail(played, rng, of_few, handicaps=handicaps)
+    # Members below all others are looked for only where none stand out above them: one leak is
+    # enough for a verdict, and each look costs a share of the error.
     beneath = None
     if found is not None and not found.shown and not found.apart:
         turned = [(title, replace(one, score=-one.score)) for title, one in played]

@@ -222,6 +222,7 @@ def warnings(found: Comparison) -> tuple[str, ...]:
         )
         if number
     ]
+    # Where the blind attacker failed, the sides were not shown to differ: nothing to warn of.
     if found.state == "fair" or (found.blind is not None and found.blind.low <= 0.5):
         return tuple(left_out)
     if not found.told and (found.state == TWINS or found.blind is None):
@@ -267,6 +268,7 @@ def section(found: Comparison | None) -> Section | None:
         for one in found.differences[:10]
         if one.auc is not None
     }
+    # Where nothing can be told, no record is compared, whatever the mask says.
     kept = int(np.count_nonzero(found.compared)) if found.told else 0
     of_all = f"{count(kept)} of {count(len(found.compared))}"
     blocks.append(pairs({**shown, **named, "Records compared": of_all}))

@@ -335,6 +335,7 @@ class Table:
         """Second heads with the indices of their columns; empty if no column has one."""
         if not any(column.group for column in self.columns):
             return ()
+        # Heads span neighbours alone: equal ones apart from each other stay two.
         runs = groupby(range(len(self.columns)), lambda i: self.columns[i].group)
         return tuple((group, tuple(columns)) for group, columns in runs)
 

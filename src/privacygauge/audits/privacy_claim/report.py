@@ -165,8 +165,7 @@ def _gauge(f: ClaimResult, found: Grade) -> Gauge:
     shown = Shown(f"at least {_bound(f, low)}")
     rule = (
         f"The line runs from the bound upwards, at delta {exact_text(f.claim.delta)}: the true "
-        "epsilon "
-        f"lies on it with {rate(f.origin.level)} confidence."
+        f"epsilon lies on it with {rate(f.origin.level)} confidence."
     )
     limits = gauge_limits(claim, low)
     zones = ("As claimed", "More than claimed")
@@ -175,7 +174,7 @@ def _gauge(f: ClaimResult, found: Grade) -> Gauge:
         shown=shown,
         low=low,
         value=low,
-        high=math.inf,
+        high=math.inf,  # an attack bounds epsilon from below alone
         limits=limits,
         ticks=(exact_text(claim),),
         rule=rule,
@@ -388,6 +387,7 @@ def _power(f: ClaimResult) -> Iterator[str]:
     if isinstance(f.power, Skipped):
         yield "What the attack would have shown of a broken training was not measured."
         return
+    # The training without its guarantee first: whoever misses that misses all others.
     for power in (f.power, *f.controls):
         told = (
             f"Of a training with {power.control} ({count(power.n)} rows) "
