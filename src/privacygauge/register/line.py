@@ -123,6 +123,15 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         known = ", ".join(Severity)
         raise InputError(f"{verdict.where}: severity must be one of {known}, got {severity!r}")
     ids = tuple(map(plain, exposed.texts("ids")[:WORST]))
+    all_measures = report.part("measures")
+    measures: dict[str, float] = {}
+    for number in gated:
+        metric = number.text("name")
+        # Of a skipped number there is nothing to compare with a limit.
+        if _is_computed(number):
+            measures[metric] = number.or_infinite("value")
+        if f"{metric}.low" in all_measures:
+            measures[f"{metric}.low"] = all_measures.number(f"{metric}.low")
     # Files are the entries of the provenance with a digest: "NAME sha256:...".
     made_of = [x for x in report.part("provenance").value.values() if isinstance(x, str)]
     return RegisterLine(
@@ -134,7 +143,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         knowledge=about.text("knowledge"),
         number=_number(gated[0]),
         further=tuple(_number(number) for number in gated[1:] if _is_computed(number)),
-        measures=_measures(report, gated),
+        measures=measures,
         severity=Severity(severity),
         grade=verdict.text("grade"),
         headline=verdict.text("headline"),
@@ -171,18 +180,6 @@ def _number(part: Part) -> Number:
 
 def _is_computed(number: Part) -> bool:
     return "estimate" not in number or "skipped" not in number.part("estimate")
-
-
-def _measures(report: Part, gated: list[Part]) -> dict[str, float]:
-    measures = report.part("measures")
-    found: dict[str, float] = {}
-    for number in gated:
-        name = number.text("name")
-        if _is_computed(number):
-            found[name] = number.or_infinite("value")
-        if f"{name}.low" in measures:
-            found[f"{name}.low"] = measures.number(f"{name}.low")
-    return found
 
 
 def _document(text: str, where: str) -> Mapping[str, Any]:
