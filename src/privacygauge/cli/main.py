@@ -251,15 +251,25 @@ def _read_options(context: typer.Context, config: Path | None) -> None:
         names.insert(0, outer.info_name)
         outer = outer.parent
     given = _options_in(config, "-".join(names), _all_names(outer.command))
-    known = _by_key(context.command.params)
+    # Options of the command by their flags, and its arguments by their names.
+    known: dict[str, Parameter] = {}
+    for parameter in context.command.params:
+        if "--config" in parameter.opts or "--help" in parameter.opts:
+            continue
+        # An argument is called what stands for it in --help, or the name of its field.
+        of_argument = [str(getattr(parameter, "metavar", None) or parameter.name)]
+        flags = parameter.opts if parameter.param_type_name == "option" else of_argument
+        for flag in (*flags, str(parameter.name)):
+            if not flag.startswith("-") or flag.startswith("--"):
+                known.setdefault(flag.removeprefix("--").lower().replace("_", "-"), parameter)
     context.default_map = {}
     for key, (value, where) in given.items():
-        parameter = known.get(key.replace("_", "-"))
-        if parameter is None:
+        chosen = known.get(key.replace("_", "-"))
+        if chosen is None:
             close = get_close_matches(key, known, n=1)
             hint = f": did you mean {close[0]}?" if close else ""
             raise InputError(f"{where}: {' '.join(names)} has no option {key!r}{hint}")
-        context.default_map[str(parameter.name)] = _value_of(value, parameter, f"{where}: {key}")
+        context.default_map[str(chosen.name)] = _value_of(value, chosen, f"{where}: {key}")
 
 
 def _config(
@@ -302,21 +312,6 @@ def _options_in(path: Path, command: str, commands: Iterator[str]) -> dict[str, 
     found = {name: (x, file) for name, x in everything.items() if name not in tables}
     own = tables.get(command, {})
     return found | {name: (x, f"{file}: [{command}]") for name, x in own.items()}
-
-
-def _by_key(parameters: list[Parameter]) -> dict[str, Parameter]:
-    """Return the options of a command by their flags, and its arguments by their names."""
-    found: dict[str, Parameter] = {}
-    for parameter in parameters:
-        if "--config" in parameter.opts or "--help" in parameter.opts:
-            continue
-        # An argument is called what stands for it in --help, or the name of its field.
-        of_argument = [str(getattr(parameter, "metavar", None) or parameter.name)]
-        flags = parameter.opts if parameter.param_type_name == "option" else of_argument
-        for flag in (*flags, str(parameter.name)):
-            if not flag.startswith("-") or flag.startswith("--"):
-                found.setdefault(flag.removeprefix("--").lower().replace("_", "-"), parameter)
-    return found
 
 
 def _value_of(value: Any, parameter: Parameter, where: str) -> Any:
