@@ -285,7 +285,7 @@ def _config(
         ),
     ] = None,
 ) -> None:
-    """Stand for any command: typer makes its option from this signature."""
+    """Give typer the signature from which it makes the option of any command."""
 
 
 def _all_names(command: Any) -> Iterator[str]:

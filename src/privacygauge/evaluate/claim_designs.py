@@ -251,8 +251,8 @@ _FEWEST = 20
 _LOGISTIC_RATIO = 2 * np.log(2) * np.sqrt(3) / np.pi
 """Mean absolute deviation of logistic noise in standard deviations, 0.764; of normal 0.798."""
 _QUANTILE = 0.5
-"""Root of n times what the ratio of n logistic scores exceeds `_LOGISTIC_RATIO` by in 5% of draws:
-0.48 to 0.50 from 20 scores per side to 2,000, by simulation."""
+"""Square root of n times the excess over `_LOGISTIC_RATIO` that the ratio of n logistic scores
+reaches in 5% of draws: 0.48 to 0.50 from 20 to 2,000 scores per side, by simulation."""
 
 
 def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:

@@ -123,8 +123,8 @@ class Comparison:
     """Columns that tell the sides apart and whose values, of several rows each, are on one side
     only, with the number of these values: what was dealt to the sides may be whole groups."""
     alone: Bools | None = None
-    """(n,) True for members that are like no non-member, so that they are compared with nobody;
-    None where rows were not matched."""
+    """(n,) True for members without similar non-members, which are compared with nobody; None if
+    rows were not matched."""
     clustered: bool = False
     """Whether rows seem to share people although there are no unit labels, so that the number of
     independent rows is unknown."""

@@ -138,8 +138,8 @@ class Questions:
     detectable: Detectable
     """Smallest leaks that this audit would have detected."""
     below: int = 0
-    """Lower bound on the number of members that score below all other records, as nobody does by
-    chance; 0 if some stand out above the others."""
+    """Lower bound on the number of members with scores below all other records, beyond chance; 0
+    if some stand out above the others."""
     group_below: RankedGroup | None = None
     """The group whose members rank below its non-members, worse than by chance."""
 

@@ -21,7 +21,7 @@ UNTOLD = Grade("cannot be told", Severity.UNTOLD)
 """Grade if the measurements support no statement about the release."""
 
 UNSHOWN = "It says neither that something leaks nor that nothing does."
-"""What a verdict leaves open where nothing can be told."""
+"""Limits of a verdict without a finding."""
 
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
@@ -36,7 +36,7 @@ def untold_verdict(
     unsaid: str = UNSHOWN,
     advice: tuple[str, ...],
 ) -> Verdict:
-    """Return a verdict that nothing can be told; its scale holds only that."""
+    """Return a verdict without a finding; its scale holds only `UNTOLD`."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),

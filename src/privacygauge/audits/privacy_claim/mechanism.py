@@ -271,7 +271,7 @@ _CATEGORIES = 64
 
 
 Word = tuple[int, str]
-"""A part of an output that is no number: its place among all parts, and its printed form."""
+"""Part of an output that is not a number: its position among all parts, and its printed form."""
 
 
 def _parts(output: Any) -> tuple[Floats, tuple[Word, ...]]:
