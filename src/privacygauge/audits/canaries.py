@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import HelpGroup, Request, Role, amounts, argument, asks
+from privacygauge.audits.asking import HelpGroup, Request, amounts
 from privacygauge.audits.command import Command
 from privacygauge.audits.language_models import ModelsRequest
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
+from privacygauge.runs.options import Role, argument, asks
 
 if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.audit import ClaimAudit

@@ -26,8 +26,8 @@ from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, play
-from privacygauge.evaluate.calibration import Reliability, reliability
 from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.evaluate.risk import Reliability, reliability
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, SIZE, legend, style_axes
 from privacygauge.reproduce.song2021 import LEVEL, PURCHASE, DataSetting, setting, states
 from privacygauge.reproduce.song2021_tables import over_fits, over_pairs

@@ -22,11 +22,10 @@ from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, Scores, play
-from privacygauge.evaluate.calibration import reliability
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.rates import mean, proportion
-from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk
+from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk, reliability
 from privacygauge.reproduce.song2021 import (
     LEVEL,
     PURCHASE,

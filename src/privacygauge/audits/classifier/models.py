@@ -53,7 +53,7 @@ from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
-from privacygauge.evaluate.shadow_scaling import Foretold, what_more_buy
+from privacygauge.evaluate.over_targets import Foretold, what_more_buy
 from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.runs.options import keyword
 from privacygauge.runs.sharing import end_of_sharing

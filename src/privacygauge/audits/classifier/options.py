@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import (
-    Role,
-    amounts,
-    argument,
-    asks,
-    option,
-    shares,
-    with_low,
-)
+from privacygauge.audits.asking import amounts, shares, with_low
 from privacygauge.audits.training import TrainingRequest, model_option, training_option
 from privacygauge.errors import InputError
-from privacygauge.runs.options import Options, keyword
+from privacygauge.runs.options import Options, Role, argument, asks, keyword, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

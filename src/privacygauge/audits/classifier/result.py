@@ -11,9 +11,8 @@ from privacygauge.audits.classifier import risk
 from privacygauge.audits.classifier.verdict import UnknownSide, verdict
 from privacygauge.classifier.attacked import AttackFindings
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.over_targets import SeveralTargets
+from privacygauge.evaluate.over_targets import Foretold, SeveralTargets
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
-from privacygauge.evaluate.shadow_scaling import Foretold
 from privacygauge.evaluate.vulnerability import FALSE_DISCOVERIES, Vulnerability
 from privacygauge.report import fairness
 from privacygauge.report.attacks import measures, plots, records, tables

@@ -47,7 +47,7 @@ from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
+from privacygauge.evaluate.defences import AfterEpoch, ComparedDefence
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.attacks.measures import GUESSING, grade_basis

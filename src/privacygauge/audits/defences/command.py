@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import HelpGroup, Role, argument, asks, option, shares, with_low
+from privacygauge.audits.asking import HelpGroup, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.training import (
     TRAINING,
@@ -16,6 +16,7 @@ from privacygauge.audits.training import (
 )
 from privacygauge.classifier.names import DEFENCES, TRAINING_DEFENCES_HELP
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, argument, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.audits.defences.audit import DefenceAudit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from privacygauge.audits.classifier.verdict import MORE_RECORDS, doubtful
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.compared_defences import (
+from privacygauge.evaluate.defences import (
     AfterEpoch,
     ComparedDefence,
     ComparedDefences,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from privacygauge.audits.asking import Request, Role, argument, asks, option
+from privacygauge.audits.asking import Request
 from privacygauge.audits.language_models import group_option, ids_option, text_option
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, argument, asks, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -54,14 +54,14 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.compared_defences import (
+from privacygauge.evaluate.defences import (
     AfterEpoch,
     ComparedDefence,
     ComparedDefences,
+    JudgedDefence,
     compare_defences,
     n_together,
 )
-from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.headline import best_attack
 
 _SHARE = 5
