@@ -120,6 +120,20 @@ class JudgedGuesses:
         return rows[foremost(gain[rows], self.unit[rows], len(rows))]
 
 
+@dataclass(frozen=True, eq=False)
+class Names:
+    """Names of classes, values and records, each of which may be left out."""
+
+    classes: Sequence[str] = ()
+    """The model's names of the classes."""
+    values: Sequence[str] = ()
+    """Names of the values if the sensitive attribute is spread over several columns."""
+    unit: ArrayLike | None = None
+    """(n,) The person behind each record."""
+    ids: ArrayLike | None = None
+    """(n,) Names of the records."""
+
+
 def judged_guesses(
     model: object,
     x: ArrayLike | pd.DataFrame,
@@ -127,8 +141,7 @@ def judged_guesses(
     member: ArrayLike,
     sensitive: str | int | Sequence[str] | Sequence[int],
     *,
-    names: tuple[Sequence[str], Sequence[str]] = ((), ()),
-    people: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
+    names: Names,
     knows_label: bool = True,
     seed: int = 0,
     level: float = 0.95,
@@ -139,30 +152,27 @@ def judged_guesses(
     ----------
     model, x, y, member, sensitive, knows_label, seed, level
         As in `audit_attribute`.
-    names : tuple of two sequences of str
-        The model's names of the classes, and the names of the values if there are several columns.
-    people : tuple of array_like or None
-        The person behind each record, and the names of the records, (n,) each.
+    names : Names
+        Names of classes, values and records.
     """
     table = cast("pd.DataFrame", x) if is_frame(x) else check_records(x, len(np.asarray(y)))
     labels = np.asarray(y)
     side = checks.bools(member, "member", length=len(table))
     found_names = class_names(labels)
-    classes, values = names
     coded = np.searchsorted(found_names, labels.astype(np.str_)) if found_names else labels
     if side.all() or not side.any():
         missing = "non-members" if side.all() else "members"
         raise InputError(f"member must be true for some records and false for others: no {missing}")
     y = checks.classes(coded, "y", length=len(table))
     rng = seeds.stream(seed, "attribute")
-    owner = owners(*people, len(table))
+    owner = owners(names.unit, names.ids, len(table))
     unit = np.arange(len(table)) if owner is None else owner
     lines = said_of_units(unit, side)
-    if owner is None and people[0] is None:
+    if owner is None and names.unit is None:
         # Nobody is named, not even by ids: people are told apart by their features, where possible.
         equal, lines = equal_rows(keys(table), y, side, "features")
         unit = unit if equal is None else equal
-    named = tuple(classes) or found_names
+    named = tuple(names.classes) or found_names
     found = attribute_guesses(
         model,
         table,
@@ -174,9 +184,9 @@ def judged_guesses(
         classes=named,
         knows_label=knows_label,
     )
-    if len(values) == len(found.secret):
+    if len(names.values) == len(found.secret):
         # One of several columns is 1: the value gets the name of that column.
-        called = tuple(values[int(place)] for place in found.secret.names)
+        called = tuple(names.values[int(place)] for place in found.secret.names)
         found = replace(found, secret=replace(found.secret, names=called))
     imputed = found.imputed
     # The average and the surest guesses share the error rate (Bonferroni).

@@ -124,7 +124,7 @@ class ExportedScores:
 def fields_of(
     given: Mapping[str, NDArray[Any]], name: str, *, table: bool, classes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the arguments of `predictions`, from columns or arrays of n rows by name.
+    """Return the arguments of `predictions`, and notes, from columns or arrays of n rows by name.
 
     `name` is the input's name in messages; `table` says whether messages call these columns;
     `classes` holds the names of the classes in the order of the columns, if the user gives them.

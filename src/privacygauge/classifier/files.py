@@ -77,7 +77,7 @@ def as_predictions(
     elif isinstance(given, Predictions):
         found = given
     elif isinstance(given, Mapping):
-        found = predictions(name=name, **_fields(given, name, classes))
+        found = _predictions(given, name, classes)
     else:
         frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
         if not hasattr(frame, "select_dtypes"):
@@ -85,7 +85,7 @@ def as_predictions(
                 f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
                 f"{type(given).__name__}"
             )
-        found = predictions(name=name, **_fields(frame, name, classes, (*people, *columns)))
+        found = _predictions(frame, name, classes, (*people, *columns))
     return found if unit is None else found.by_unit(unit)
 
 
@@ -156,17 +156,17 @@ def load_predictions(
         if not is_table:
             notes = [name for name in long_columns(content) if name not in wanted]
         content = content.drop(columns=notes)
-    found = predictions(name=str(path), **_fields(content, str(path), classes, (*names, *columns)))
+    found = _predictions(content, str(path), classes, (*names, *columns))
     left_out = (f"{path}: column {name} holds long texts, and was left out" for name in notes)
     return replace(found, notes=(*found.notes, *left_out))
 
 
-def _fields(
+def _predictions(
     content: Mapping[str, ArrayLike] | pd.DataFrame,
     name: str,
     classes: Sequence[str],
     asked: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Predictions:
     table = not isinstance(content, Mapping)
     keys = [str(key) for key in content]
     if twice := [key for i, key in enumerate(keys) if key in keys[:i]]:
@@ -177,7 +177,9 @@ def _fields(
         key if key in asked else usual: _array(values)
         for usual, key, (_, values) in zip(spelled, keys, content.items(), strict=True)
     }
-    return fields_of(arrays, name, table=table, classes=classes)
+    arguments = fields_of(arrays, name, table=table, classes=classes)
+    notes = arguments.pop("notes")
+    return predictions(name=name, **arguments).with_notes(notes)
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from privacygauge.audits.work import Session
 from privacygauge.classifier.attributes_judged import (
     GainOverImputation,
     JudgedGuesses,
+    Names,
     judged_guesses,
     named_columns,
 )
@@ -214,8 +215,7 @@ class AttributeOptions(Options):
             y=y,
             member=member,
             sensitive=sensitive,
-            names=(self.classes, self.values),
-            people=(unit, ids),
+            names=Names(self.classes, self.values, unit=unit, ids=ids),
             knows_label=self.knows_label,
             seed=session.seed,
             level=session.level,

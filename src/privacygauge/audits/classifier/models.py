@@ -17,6 +17,7 @@ from privacygauge.audits.classifier.options import (
 )
 from privacygauge.audits.classifier.predictions import (
     ClassifierOptions,
+    DealtGame,
     PredictionAuditOptions,
     assemble,
     pool_description,
@@ -45,7 +46,7 @@ from privacygauge.classifier.pool_game import PoolGame, require_apart, with_equa
 from privacygauge.classifier.predictions import LogitPool, Pool
 from privacygauge.classifier.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
-from privacygauge.classifier.shadows import failed_shadows_warning
+from privacygauge.classifier.shadows import Execution, failed_shadows_warning
 from privacygauge.classifier.suite import FORETOLD, chosen_attacks, pool_attacks
 from privacygauge.classifier.units_of_rows import settle_units, twice
 from privacygauge.core import checks, seeds
@@ -174,15 +175,23 @@ class PoolOptions(ReleaseOptions):
             dealt = further.onto(dealt)
             suite = further.attacks
         audit = assemble(
-            [dealt],
-            suite if self.attacks is None else played,
-            target=target,
-            game=pool_description(target, pool, drawn=self.drawn, labels=further is not None),
-            asked=PredictionAuditOptions(self.estimator, slices, self.show_columns),
-            running=session,
-            comparison=comparison,
-            has_shadow=True,
-            features=features,
+            DealtGame(
+                [dealt],
+                target,
+                description=pool_description(
+                    target, pool, drawn=self.drawn, labels=further is not None
+                ),
+                comparison=comparison,
+                has_shadow=True,
+                features=features,
+            ),
+            PredictionAuditOptions(
+                suite if self.attacks is None else played,
+                self.estimator,
+                slices,
+                self.show_columns,
+            ),
+            session,
             skipped=unplayed,
             warnings=[
                 *owned.warnings,
@@ -219,7 +228,7 @@ class ModelOptions(ShadowOptions):
         default=16,
     )
     weights: str | Path | None = keyword(
-        "Folder for the weights of networks, which are otherwise dropped; see `train_shadows`.",
+        "Folder for the weights of networks, as safetensors; without one they are dropped.",
         default=None,
     )
 
@@ -290,11 +299,13 @@ class ModelOptions(ShadowOptions):
         options = {
             "unit": owner,
             "seed": session.seed,
-            "run": session.run,
-            "weights": self.weights,
-            "invocation": session.invocation,
-            "n_jobs": session.n_jobs,
-            "progress": session.progress,
+            "execution": Execution(
+                run=session.run,
+                invocation=session.invocation,
+                n_jobs=session.n_jobs,
+                progress=session.progress,
+                weights=self.weights,
+            ),
         }
         made = train_missing_shadows(
             about,
