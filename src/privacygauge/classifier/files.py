@@ -279,26 +279,6 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
     write_results(path.parent, {path.name: _file_content(predictions, path.suffix)})
 
 
-def _npz(predictions: Predictions) -> bytes:
-    buffer = io.BytesIO()
-    names = predictions.classes
-    # Names that are numbers would be read as such: labels are then written as these numbers.
-    by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
-    labels = predictions.labels
-    np.savez_compressed(
-        buffer,
-        allow_pickle=False,
-        labels=np.array([int(name) for name in names])[labels] if by_number else labels,
-        member=predictions.member,
-        ids=_of_one_width(predictions.ids, "ids"),
-        **{"logits" if predictions.logits else "probs": predictions.answers},
-        **({} if predictions.unit is None else {"unit": predictions.unit}),
-        **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
-        **{name: _of_one_width(values, name) for name, values in predictions.columns.items()},
-    )
-    return buffer.getvalue()
-
-
 def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Return texts padded to one width, as an .npz file stores them; numbers unchanged."""
     if values.dtype != np.object_:
@@ -345,7 +325,23 @@ def _table(predictions: Predictions) -> pd.DataFrame:
 def _file_content(predictions: Predictions, suffix: str) -> bytes:
     """Return predictions as the content of a file with one of the suffixes."""
     if suffix == ".npz":
-        return _npz(predictions)
+        packed = io.BytesIO()
+        names = predictions.classes
+        # Names that are numbers would be read as such: labels are then written as these numbers.
+        by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
+        labels = predictions.labels
+        np.savez_compressed(
+            packed,
+            allow_pickle=False,
+            labels=np.array([int(name) for name in names])[labels] if by_number else labels,
+            member=predictions.member,
+            ids=_of_one_width(predictions.ids, "ids"),
+            **{"logits" if predictions.logits else "probs": predictions.answers},
+            **({} if predictions.unit is None else {"unit": predictions.unit}),
+            **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
+            **{name: _of_one_width(values, name) for name, values in predictions.columns.items()},
+        )
+        return packed.getvalue()
     table = _table(predictions)
     if suffix == ".csv":
         # Enough digits to distinguish every float.

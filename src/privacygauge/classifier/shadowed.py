@@ -48,7 +48,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.store import Run, plan_in
+from privacygauge.runs.store import plan_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,14 +247,28 @@ def train_logits(
             n_jobs=execution.n_jobs,
             progress=execution.progress,
         )
-        return _read_logits(
-            opened,
-            y,
-            inside=inside,
-            whole=whole,
-            with_target=with_target,
-            stays=execution.run is not None,
+        stored = opened.array("logit")
+        first = int(with_target)
+        tasks = (stored[task.start : task.stop] for task in opened.plan.tasks)
+        # Task by task, since the stored logits may not fit into memory.
+        finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
+        kept = first + np.flatnonzero(finite[first:])
+        values = np.asarray(opened.array("prediction")[:whole])
+        # The shadow models, without failed ones, that have whole vectors.
+        rows = kept[kept < len(values)]
+        if not len(rows):
+            raise all_failed(len(values) - first)
+        target = (
+            target_of(values[0], True, y=y, member=inside[0], finite=bool(finite[0]))
+            if with_target
+            else None
         )
+        worlds = SomeOf(stored, kept)
+        first_ones = Pool(values[rows], True, inside[rows], y)
+        held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
+        # A scratch folder is about to be deleted: its logits are read into memory.
+        pool = LogitPool(worlds[:] if execution.run is None else worlds, held, first_ones)
+        return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
@@ -294,33 +308,6 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: i
         arrays={**vectors.arrays, "logit": logit},
         settings={**vectors.settings, "keeps": keeps},
     )
-
-
-def _read_logits(
-    run: Run, y: Ints, inside: Bools | Coins, whole: int, with_target: bool, stays: bool
-) -> TrainedLogits:
-    stored = run.array("logit")
-    first = int(with_target)
-    tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
-    # Task by task, since the stored logits may not fit into memory.
-    finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
-    kept = first + np.flatnonzero(finite[first:])
-    values = np.asarray(run.array("prediction")[:whole])
-    # The shadow models, without failed ones, that have whole vectors.
-    rows = kept[kept < len(values)]
-    if not len(rows):
-        raise all_failed(len(values) - first)
-    target = (
-        target_of(values[0], True, y=y, member=inside[0], finite=bool(finite[0]))
-        if with_target
-        else None
-    )
-    worlds = SomeOf(stored, kept)
-    first_ones = Pool(values[rows], True, inside[rows], y)
-    held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
-    # A scratch folder is about to be deleted: its logits are read into memory.
-    pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
-    return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def of_one_logit(pool: Pool | LogitPool) -> list[str]:

@@ -230,8 +230,25 @@ def train_shadows(
             progress=execution.progress,
         )
     # Predictions come kind by kind, each for all records.
-    asked = np.tile(inside, kinds), np.tile(y, kinds)
-    return _target_and_pool(values, trainer.logits, *asked, with_target)
+    inside = np.tile(inside, kinds)
+    y = np.tile(y, kinds)
+    # A failed training leaves NaN throughout.
+    finite = np.array([bool(np.isfinite(model).all()) for model in values])
+    logits = trainer.logits
+    target = (
+        target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))
+        if with_target
+        else None
+    )
+    first = int(with_target)
+    kept = np.flatnonzero(finite[first:])
+    if not len(kept):
+        raise all_failed(len(finite) - first)
+    all_kept = len(kept) == len(finite) - first
+    # A slice is a view: without failures the predictions are not copied.
+    rows = slice(first, None) if all_kept else first + kept
+    pool = Pool(values[rows], logits, inside[rows], y)
+    return TrainedShadows(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def cohort_of(
@@ -333,6 +350,12 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         "asked": digest_of(cohort.asked),
         "versions": versions("torch" if trainer.logits else None),
     }
+    dims: tuple[str, ...] = ("model", "record", "class")
+    shape: tuple[int, ...] = cohort.shape
+    # One query per record has no axis of queries.
+    if (queries := queries_of(trainer)) > 1:
+        dims = ("model", "record", "query", "class")
+        shape = (*shape[:2], queries, shape[2])
     known = plan_in(run)
     # The number of models at once may depend on the machine: a run keeps its first choice.
     together = models_a_task(trainer, cohort) if known is None else known.units_a_task
@@ -342,7 +365,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         unit="model",
         n_units=len(cohort),
         units_a_task=together,
-        arrays={"prediction": prediction_array(trainer, cohort, dtype)},
+        arrays={"prediction": ArraySpec(dims, shape, dtype)},
         settings=settings,
         code=code_behind(cohort, trainer),
         # Training set and random state of each model: with digests of single models a run can grow.
@@ -351,35 +374,6 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
             for row, state in zip(cohort.inside, cohort.seeds, strict=True)
         ),
     )
-
-
-def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
-    """Return the array spec of a cohort's predictions, with an axis for queries if several."""
-    m, a, k = cohort.shape
-    if (queries := queries_of(trainer)) == 1:
-        return ArraySpec(("model", "record", "class"), (m, a, k), dtype)
-    return ArraySpec(("model", "record", "query", "class"), (m, a, queries, k), dtype)
-
-
-def _target_and_pool(
-    values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
-) -> TrainedShadows:
-    # A failed training leaves NaN throughout.
-    finite = np.array([bool(np.isfinite(model).all()) for model in values])
-    target = (
-        target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))
-        if with_target
-        else None
-    )
-    first = int(with_target)
-    kept = np.flatnonzero(finite[first:])
-    if not len(kept):
-        raise all_failed(len(finite) - first)
-    all_kept = len(kept) == len(finite) - first
-    # A slice is a view: without failures the predictions are not copied.
-    rows = slice(first, None) if all_kept else first + kept
-    pool = Pool(values[rows], logits, inside[rows], y)
-    return TrainedShadows(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def all_failed(n_models: int) -> InputError:

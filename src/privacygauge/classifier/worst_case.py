@@ -234,7 +234,16 @@ def judge_worst_case(
             f"training failed for {int((~finite).sum())} of {len(finite)} models: their "
             "predictions are not finite, or their records hold a single class",
         )
-    pools = _pools(values[finite], trainer.logits, inside[finite], chosen)
+    kept = values[finite]
+    c = len(chosen.canaries)
+    groups = {
+        "canaries": (kept[:, :c], chosen.canaries),
+        "ordinary": (kept[:, c:], chosen.ordinary),
+    }
+    pools = {
+        name: Pool(answers, trainer.logits, inside[finite][:, rows], chosen.y[rows])
+        for name, (answers, rows) in groups.items()
+    }
     units = {"canaries": chosen.unit[chosen.canaries], "ordinary": chosen.unit[chosen.ordinary]}
     found = [_risk(group, pool, units[group], asked) for group, pool in pools.items()]
     ordinary = pools["ordinary"]
@@ -253,18 +262,6 @@ def judge_worst_case(
         skipped=found[0][1],
         warnings=tuple(failed_shadows_warning(np.flatnonzero(~finite), len(finite))),
     )
-
-
-def _pools(values: NDArray[Any], logits: bool, inside: Bools, chosen: Targets) -> dict[str, Pool]:
-    c = len(chosen.canaries)
-    groups = {
-        "canaries": (slice(None, c), chosen.canaries),
-        "ordinary": (slice(c, None), chosen.ordinary),
-    }
-    return {
-        name: Pool(values[:, part], logits, inside[:, rows], chosen.y[rows])
-        for name, (part, rows) in groups.items()
-    }
 
 
 def _risk(

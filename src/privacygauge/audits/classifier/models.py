@@ -169,7 +169,22 @@ class PoolOptions(ReleaseOptions):
             # An audit without the pool sees less: what it finds counts, what it does not find says
             # nothing about attacks that compare models.
             if alone.report().verdict.grade not in (NONE, UNTOLD):
-                return _without_the_pool(alone)
+                reason = (
+                    f"the {HELD_BY} tells members and non-members apart, as where each record is "
+                    "in exactly half of all models: choose each model's training set by "
+                    "independent coins"
+                )
+                left_out = Skipped("attacks with the pool of shadow models", reason)
+                said = f"The pool of shadow models was left out: {reason}"
+                origin = alone.origin
+                return replace(
+                    alone,
+                    origin=replace(
+                        origin,
+                        skipped=(left_out, *origin.skipped),
+                        warnings=(said, *origin.warnings),
+                    ),
+                )
         suite = pool_attacks(logits=target.logits)
         if further is not None:
             dealt = further.onto(dealt)
@@ -355,25 +370,6 @@ _EVENED = (
     "whether the target does: one shadow model's answer to each record was left out, after which "
     "the numbers are equal for all; independent coins for each model leave all answers in"
 )
-
-
-def _without_the_pool(alone: Audit) -> Audit:
-    """Return the audit of the target's predictions, with the reason why the pool was left out."""
-    reason = (
-        f"the {HELD_BY} tells members and non-members apart, as where each record is in exactly "
-        "half of all models: choose each model's training set by independent coins"
-    )
-    left_out = Skipped("attacks with the pool of shadow models", reason)
-    said = f"The pool of shadow models was left out: {reason}"
-    origin = alone.origin
-    return replace(
-        alone,
-        origin=replace(
-            origin,
-            skipped=(left_out, *origin.skipped),
-            warnings=(said, *origin.warnings),
-        ),
-    )
 
 
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:

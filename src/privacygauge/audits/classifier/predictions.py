@@ -261,6 +261,7 @@ class ClassifierOptions(PredictionOptions):
         asked = named_columns(slices, self.show_columns, features, shadow_features)
         target = as_predictions(target, "target", unit=unit, columns=asked)
         shadow = None if shadow is None else as_predictions(shadow, "shadow", columns=asked)
+        # The same file given twice would let attacks learn on the rows that they are judged on.
         require_other_rows(target, shadow)
         own_rows: tuple[str, ...] = ()
         if shadow is not None and shadow_features is None:
@@ -270,6 +271,7 @@ class ClassifierOptions(PredictionOptions):
         x = records_of(target, features, "features")
         own = features if shadow_features is None and are_columns(features) else shadow_features
         known = None if shadow is None else records_of(shadow, own, "shadow_features")
+        # Before the game is dealt, since its parts keep the rows of a person together.
         owned = settle_units(target, drawn=self.drawn, features=x)
         target = owned.target
         game = PredictionGame(target, shadow, x, known)
@@ -282,6 +284,7 @@ class ClassifierOptions(PredictionOptions):
             game = replace(game, compared=comparison.compared)
             rounds = game.deal(1, seeds.stream(session.seed, "deal"))
         warnings = missing_classes(target, shadow, self.allow_missing_classes)
+        # log p - log(1 - p) rises with p: a second attack on the same order would be counted twice.
         reason = "orders records as confidence does unless logits are given"
         same = (
             [Skipped("scaled-logit", reason)] if self.attacks is None and not target.logits else []

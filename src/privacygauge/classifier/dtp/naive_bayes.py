@@ -46,18 +46,6 @@ EXACT_FOR_TWO = "exact: every set of attributes in which a query may agree with 
 CERTIFIED = "certified bound over the domain; the lower end from queries that were tried"
 
 
-def dtp_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
-    """Return the range of each record's DTP over all queries, for bins of `width` (0 for none).
-
-    `box` is the domain of all attributes, but only its numbers are used.
-    """
-    if counted.numbers.shape[1] == 0:
-        distinct, group = _distinct(counted, rows)
-        found = _of_categories(counted, distinct, width, box)
-        return DtpRange(found.low[group], found.high[group], found.method)
-    return _certify_range(counted, rows, width, box)
-
-
 def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     values, method = _exact(counted, rows, width)
     # Enumeration gave up on these: they get certified bounds.
@@ -310,7 +298,11 @@ class FittedNaiveBayes:
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return the range of each record's DTP: exact over categories if that is feasible."""
-        return dtp_range(self.counted, rows, width, box)
+        if self.counted.numbers.shape[1] == 0:
+            distinct, group = _distinct(self.counted, rows)
+            found = _of_categories(self.counted, distinct, width, box)
+            return DtpRange(found.low[group], found.high[group], found.method)
+        return _certify_range(self.counted, rows, width, box)
 
 
 @dataclass(frozen=True)
