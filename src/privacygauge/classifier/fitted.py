@@ -34,7 +34,6 @@ from privacygauge.classifier.predictions import (
     Pool,
     Predictions,
     predictions,
-    probabilities,
 )
 from privacygauge.classifier.probe_training import TrainingSetup
 from privacygauge.classifier.shadows import TrainedShadows
@@ -499,13 +498,6 @@ def ask_fitted(
         said = answers_of(fitted.model, about.x, k, names)
     given: dict[str, Any] = {"labels": about.y, "member": member, **said.named}
     return predictions(**given, name="target model").with_notes(said.notes)
-
-
-def as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
-    """Return target and pool, both as probabilities: exactly one of them has logits."""
-    if pool.logits:
-        return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
-    return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
 
 
 def with_names_of(

@@ -33,7 +33,6 @@ from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as
 from privacygauge.classifier.fitted import (
     Fitted,
     Further,
-    as_probabilities,
     lone_records,
     with_labels,
     with_names_of,
@@ -43,7 +42,7 @@ from privacygauge.classifier.known import HELD_BY, comparison_of
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.named import fitted_model, recorded_target
 from privacygauge.classifier.pool_game import PoolGame, require_apart, with_equal_counts
-from privacygauge.classifier.predictions import LogitPool, Pool
+from privacygauge.classifier.predictions import LogitPool, Pool, probabilities
 from privacygauge.classifier.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
 from privacygauge.classifier.shadows import Execution, failed_shadows_warning
@@ -128,7 +127,12 @@ class PoolOptions(ReleaseOptions):
         if isinstance(pool, Pool):
             # One side was saved as probabilities: logits cannot be recovered from these.
             if pool.logits != target.logits:
-                target, pool = as_probabilities(target, pool)
+                with_logits = pool if pool.logits else target
+                answers = probabilities(with_logits.answers, logits=True)
+                if pool.logits:
+                    pool = replace(pool, answers=answers, logits=False)
+                else:
+                    target = replace(target, answers=answers, logits=False)
             require_apart(pool)
             # Coins need no evening; `further` holds signals of all models.
             if not self.drawn and further is None:
@@ -339,6 +343,7 @@ class ModelOptions(ShadowOptions):
         seen = {}
         if queries is not None:
             seen = {"queries per record": str(queries.n_queries), "seen": "classes only"}
+        # A given model's members came with it; those of a trained target were drawn here.
         judged = PoolOptions(attacks=self.attacks, estimator=self.estimator, drawn=fitted is None)
         audit = judged.run(
             with_names_of(made.target, ids, slices, owner),
@@ -438,6 +443,7 @@ def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
     """Return the number of shadow models, and announce the cost of training them."""
     n_targets = int(asked.fitted is None)
     wanted = asked.shadows
+    # The number of targets is open, and so is the cost: nothing is announced.
     if asked.half_width is not None:
         return wanted or DEFAULT_SHADOWS
     known = None if work.run is None else plan_in(work.run)

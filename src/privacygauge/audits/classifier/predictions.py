@@ -284,7 +284,7 @@ class ClassifierOptions(PredictionOptions):
             game = replace(game, compared=comparison.compared)
             rounds = game.deal(1, seeds.stream(session.seed, "deal"))
         warnings = missing_classes(target, shadow, self.allow_missing_classes)
-        # log p - log(1 - p) rises with p: a second attack on the same order would be counted twice.
+        # log p - log(1 - p) rises with p: without logits it would only repeat the confidence.
         reason = "orders records as confidence does unless logits are given"
         same = (
             [Skipped("scaled-logit", reason)] if self.attacks is None and not target.logits else []

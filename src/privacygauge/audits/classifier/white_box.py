@@ -118,7 +118,6 @@ class WhiteBoxOptions(Options):
         Song & Mittal (2021), section 3.3.4 and Table 5.
         """
         shadow = self.shadow
-        # One pass: gradients and logits are those of the same copy of the model.
         target = white_box_side(model, x, y, member)
         own = (
             None

@@ -379,9 +379,8 @@ class NoisyLogistic:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the logits of the noisy models, (m, a, k)."""
+        # By the number of columns alone: a scale taken from the data would depend on members.
         rows = scaled_rows(np.asarray(cohort.x, np.float64))
-        # Scaled by their number of columns alone: a bound taken from the data would depend on
-        # members.
         found = np.empty(cohort.shape)
         for said, inside, seed in zip(found, cohort.inside, cohort.seeds, strict=True):
             weights = self.optimum(rows[inside], cohort.y[inside], cohort.n_classes)
