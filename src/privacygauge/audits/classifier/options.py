@@ -215,6 +215,7 @@ class ClassifierRequest(ShadowOptions, PredictionOptions, TrainingRequest):
             raise InputError(
                 "give TARGET, a file of predictions, or both --model and --data to train models"
             )
+        # They describe files of predictions: models that are trained here would ignore them.
         of_predictions = {
             "--shadow": self.shadow,
             "--pool": self.pool,
@@ -233,9 +234,12 @@ class ClassifierRequest(ShadowOptions, PredictionOptions, TrainingRequest):
                 "--member says what a model that exists was trained on: give that model with "
                 "--fitted FILE.py:NAME, or --drop the column to have a target trained"
             )
+        # Further targets and labels need whole vectors of every model, which one logit does not
+        # keep.
         if self.one_logit and (self.half_width is not None or self.label_only):
             other = "--label-only" if self.label_only else "--half-width"
             raise InputError(f"--one-logit does not go with {other}: leave one out")
+        # A model that exists is one target, and a budget cannot pay for an open number of them.
         if self.half_width is not None and (self.fitted or self.budget):
             other = "--fitted" if self.fitted else "--budget"
             raise InputError(
