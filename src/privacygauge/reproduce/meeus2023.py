@@ -15,7 +15,7 @@ from privacygauge.datasets.local_copies import census
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, adult
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce.item import Entry, Status, items
-from privacygauge.reproduce.long2017_figures import deviation
+from privacygauge.reproduce.long2017_figures import COMPLETE, deviation
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact, part_of
 from privacygauge.reproduce.verdict import (
     Claim,
@@ -55,9 +55,6 @@ TARGETS = 10
 SHADOWS = 4000
 TESTS = 200
 """Tables per target: those of the adversary's own training, and those that it is judged on."""
-
-COMPLETE = 45_222
-"""Records of Adult without a missing value."""
 
 CENSUS_ROWS = 50_000
 CENSUS_COLUMNS = 17

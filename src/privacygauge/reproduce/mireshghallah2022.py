@@ -200,7 +200,8 @@ class ModelSetting:
 
     def _scores(self, asked: ModelPairOptions, draw: int) -> TextScores:
         target = self.target(asked.target, draw)
-        reference = self.reference(asked.domain)
+        # Of the target's size: the near one is then the model that the target begins with.
+        reference = self.reference(asked.domain, asked.target.size)
         sides = [self._side(name, draw, asked.named) for name in SIDES]
         return text_energies(
             load_masked(target),
@@ -564,7 +565,8 @@ TABLE_11 = (
 
 _SIZES = (
     "The paper compares models of 12 and 24 layers and longer training: ClinicalBERT-Base, Base++, "
-    "Large and Large++, in this order. One reference model, of the larger size, serves all."
+    "Large and Large++, in this order. A target of either size has the reference model that it begins "
+    "with; the paper has one PubMed-BERT for all."
 )
 _REFERENCES = (
     "Near: trained on the reference notes. Far: trained as long on sentences of the reference of "

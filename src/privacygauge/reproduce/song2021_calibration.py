@@ -1,4 +1,4 @@
-"""Figures 3 and 5 of Song & Mittal (2021): scores against the real share of members, by bin."""
+"""Figures 3 and 5 and half of Table 6 of Song & Mittal (2021): risk scores by defence."""
 
 from __future__ import annotations
 
@@ -445,6 +445,14 @@ RECALL: Mapping[str, Mapping[float, float]] = {
 }
 """Printed shares of members with at least a score, on Purchase100: the recall of Table 6."""
 
+PRECISION: Mapping[str, Mapping[float, float]] = {
+    UNDEFENDED: {0.7: 0.634, 0.6: 0.626, 0.5: 0.616},
+    REGULARISED: {1.0: 0.833, 0.9: 0.833, 0.8: 0.659, 0.7: 0.639, 0.6: 0.589, 0.5: 0.565},
+    STOPPED: {0.7: 0.604, 0.6: 0.571, 0.5: 0.566},
+}
+"""Printed shares of members among the records with at least a score, on Purchase100 (Table 6); none
+where no record has it."""
+
 MEAN = 0.6
 """Printed mean score of undefended members: 0.1 above the prior of 0.5 (appendix B)."""
 
@@ -503,6 +511,53 @@ def song_fig5(effort: Effort) -> Table:
     rows += _claims(found)
     return Table(
         "song-fig5", f"Song & Mittal (2021), Figure 5, on {data.name}", tuple(rows), _NOTES_5
+    )
+
+
+def threshold_rows(data: DataSetting, effort: Effort) -> list[Row]:
+    """Return the half of Table 6 on Purchase100: precision and recall of the three classifiers.
+
+    Guessed is "member" at or above a risk score. The classifiers are those of Figures 3 and 5.
+    """
+    rows = []
+    for kind, pairs in classifiers(data, effort).items():
+        found = (
+            pairs if isinstance(pairs, Skipped) else score_pairs(pairs, effort.seed, DRAWN[:1])
+        )
+        for cut in RECALL[kind]:
+            rows.append(
+                Row(
+                    f"{kind}: {cut_label(cut)}",
+                    {
+                        "histogram: precision": Cell(
+                            PRECISION[kind].get(cut), _precision(found, cut)
+                        ),
+                        "histogram: recall": Cell(RECALL[kind][cut], _recall(found, cut)),
+                    },
+                )
+            )
+    return rows
+
+
+def _precision(found: Sequence[MemberScores] | Skipped, cut: float) -> Estimate | Skipped:
+    """Return the share of members among the records with at least a score, over pairs."""
+    if isinstance(found, Skipped):
+        return found
+    shares = []
+    for one in found:
+        reached = one.by_name[DRAWN[0]] >= cut
+        if not reached.any():
+            return Skipped("precision", "no record of one of the models has so high a score")
+        shares.append(proportion(one.member[reached], level=LEVEL))
+    return over_fits(shares)
+
+
+def _recall(found: Sequence[MemberScores] | Skipped, cut: float) -> Estimate | Skipped:
+    """Return the share of the members with at least a score, over pairs."""
+    if isinstance(found, Skipped):
+        return found
+    return over_fits(
+        [proportion(one.by_name[DRAWN[0]][one.member] >= cut, level=LEVEL) for one in found]
     )
 
 
