@@ -127,7 +127,9 @@ def test_the_settings_of_what_is_kept_are_those_of_the_kept_results():
     assert {name: one.form for name, one in kept.items()} == forms
     for name in kept:
         size = meeus2023.Size.of(Effort(share=meeus2023.KEPT[name]))
-        tables = next(one for one in meeus2023.ENTRIES if one.about(name) and "in what is kept" in one.what)
+        tables = next(
+            one for one in meeus2023.ENTRIES if one.about(name) and "in what is kept" in one.what
+        )
         assert tables.ours == size.shadows
         assert f"{size.shadows} + {size.tests} tables" in " ".join(kept[name].table.notes)
     for name in ("meeus-table2", "meeus-fig4"):

@@ -218,8 +218,8 @@ ENTRIES = (
         paper=None,
         ours=BIASES,
         why=(
-            "the text names the smallest one only, and none of the classes at the ends of a curve, so "
-            "that its slopes of 1.2 and 1.3 are not compared"
+            "the text names the smallest one only, and none of the classes at the ends of a curve, "
+            "so that its slopes of 1.2 and 1.3 are not compared"
         ),
     ),
     Entry("feldman-fig4", "5", "classes", paper=None, ours=SLOPE_CLASSES, why=_NO_NUMBER),

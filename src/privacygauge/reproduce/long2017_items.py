@@ -99,9 +99,7 @@ _OWN = {"purchases": lambda judgement: replace(judgement, same_data=("*",))}
 """Change of judgement for the reader's own purchases: all rows are then on the paper's data."""
 
 
-def _every_record_below(
-    what: str, name: str, value: float, pdtp: float = math.inf
-) -> Claim:
+def _every_record_below(what: str, name: str, value: float, pdtp: float = math.inf) -> Claim:
     """Return the claim that the share of right guesses about every record is at most `value`.
 
     The effect is `value` less the largest share among the records with a PDTP below `pdtp`. Its
@@ -254,8 +252,9 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             ),
             # Section 5.5, of the two models without a record of a PDTP above 1.
             *(
-                _every_record_below(f"{name}: right in {100 * MOST:g}% at most about every record",
-                                    name, MOST)
+                _every_record_below(
+                    f"{name}: right in {100 * MOST:g}% at most about every record", name, MOST
+                )
                 for name in ("NB-Adult", "LR-Adult")
             ),
             # Nothing about a PDTP above 4: the mean PDTP on Adult is 0.6 at most in Table 2.
@@ -625,9 +624,9 @@ ENTRIES = (
         paper=None,
         ours="trained once, for all attacks on the record",
         why=(
-            "in each iteration a targeted attack is run, and whether with shadow models of its own is "
-            "left open; with them a row would train a hundred times as many. The attacks on a record "
-            "share the luck of its ten models, which intervals of a single record leave out"
+            "in each iteration a targeted attack is run, and whether with shadow models of its own "
+            "is left open; with them a row would train a hundred times as many. The attacks on a "
+            "record share the luck of its ten models, which intervals of a single record leave out"
         ),
     ),
     Entry(
@@ -663,13 +662,11 @@ ENTRIES = (
         paper=1_600_000,
         ours=COMPLETE,
         why=(
-            "Adult's complete ones; the made-up table has the paper's number, and what it shows holds "
-            "by construction"
+            "Adult's complete ones; the made-up table has the paper's number, and what it shows "
+            "holds by construction"
         ),
     ),
-    Entry(
-        "long-fig6", "7", "survey, records of the made-up table", paper=1_600_000, ours=MADE_UP
-    ),
+    Entry("long-fig6", "7", "survey, records of the made-up table", paper=1_600_000, ours=MADE_UP),
     Entry(
         "long-fig6",
         "7",
@@ -692,8 +689,8 @@ ENTRIES = (
         paper=1.0,
         ours=ALPHA,
         why=(
-            "with 1 the paper's DTP of 3.09 cannot be reached without bins; this amount gives a lone "
-            "value ln 21 = 3.04. Adult with 1 is beside it"
+            "with 1 the paper's DTP of 3.09 cannot be reached without bins; this amount gives a "
+            "lone value ln 21 = 3.04. Adult with 1 is beside it"
         ),
     ),
     Entry("long-fig7", "8", "records of a training set", paper=10_000, ours=PEOPLE),

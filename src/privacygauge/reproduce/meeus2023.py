@@ -473,9 +473,9 @@ _PART = (
 _POOL = "the pools of Adult: of the rows that are available no larger ones can be cut"
 _GENERATOR = (
     "written for this library, so that no further package is needed. Of one record and 100 tables "
-    "the AUC is .740 under our SynthPop and .637 under reprosyn's (Peers), a difference of .103 with "
-    "a standard error of .07: the departure that may bear most on an AUC, and not decided; their BayNet "
-    "was not played"
+    "the AUC is .740 under our SynthPop and .637 under reprosyn's (Peers), a difference of .103 "
+    "with a standard error of .07: the departure that may bear most on an AUC, and not decided; "
+    "their BayNet was not played"
 )
 _LEFT_OPEN = "the paper leaves it open"
 _ROOM = f"of {_CENSUS_QUERIES:,}, by memory; QueryBased(queries=..., cells=...) takes more"

@@ -566,9 +566,10 @@ TABLE_11 = (
 
 _SIZES = (
     "The paper compares models of 12 and 24 layers and longer training: ClinicalBERT-Base, Base++, "
-    "Large and Large++, in this order: ours of one layer stands for Base here, and that of two, which "
-    "stands for Base in all other tables and where members are named, for Large. A target of either size has the reference model that it begins "
-    "with; the paper has one PubMed-BERT for all."
+    "Large and Large++, in this order. Here ours of one layer stands for Base, and that of two, "
+    "which stands for Base in all other tables and where members are named, for Large. A target of "
+    "either size has the reference model that it begins with; the paper has one PubMed-BERT for "
+    "all."
 )
 _REFERENCES = (
     "Near: trained on the reference notes. Far: trained as long on sentences of the reference of "

@@ -57,8 +57,8 @@ ITEMS = items(
 _LOSS = "AUC, loss"
 _LR = "AUC, LR"
 SIMILAR = 0.05
-"""Largest difference of two AUCs that count as very similar: those of the paper's four models differ
-by .044 for the loss and .011 for the likelihood ratio (Table 4)."""
+"""Largest difference of two AUCs that count as very similar: those of the paper's four models
+differ by .044 for the loss and .011 for the likelihood ratio (Table 4)."""
 
 
 # All numbers are on stand-in data, so that only claims are judged, but for the reader's own.

@@ -521,9 +521,7 @@ def threshold_rows(data: DataSetting, effort: Effort) -> list[Row]:
     """
     rows = []
     for kind, pairs in classifiers(data, effort).items():
-        found = (
-            pairs if isinstance(pairs, Skipped) else score_pairs(pairs, effort.seed, DRAWN[:1])
-        )
+        found = pairs if isinstance(pairs, Skipped) else score_pairs(pairs, effort.seed, DRAWN[:1])
         for cut in RECALL[kind]:
             rows.append(
                 Row(

@@ -199,7 +199,8 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         # Of the test accuracy alone: the paper's figure shows no attack.
         claims=(
             larger(
-                "an epoch of the undefended model is as accurate as the regularised one, and earlier",
+                "an epoch of the undefended model is as accurate as the regularised one, and "
+                "earlier",
                 ("epoch 5", "no defence: test accuracy"),
                 ("epoch 40", f"{_REGULARISED} 1: test accuracy"),
             ),
@@ -360,7 +361,8 @@ ITEMS = items(
     ("fig2", "accuracy by epoch", Status.STAND_IN, _LOCATION),
     ("fig3", "calibration by defence", Status.STAND_IN, _LOCATION),
     ("fig4", "calibration by architecture", Status.STAND_IN,
-     f"{_LOCATION} for both, in one panel of the tanh networks: the middle panel, of relu networks, "
+     f"{_LOCATION} for both, in one panel of the tanh networks: the middle panel, of relu "
+     "networks, "
      "and the convolutional networks on CIFAR-100 are left out"),
     ("fig5", "risk scores by defence", Status.STAND_IN, _LOCATION),
     ("fig6", "risk scores with MemGuard", Status.STAND_IN, _LOCATION),
@@ -469,8 +471,8 @@ ENTRIES = (
         paper="beside that of Purchase100",
         ours="none",
         why=(
-            "the one stand-in is shown once, with the tanh networks of Purchase100; Figure 12 has it "
-            "twice"
+            "the one stand-in is shown once, with the tanh networks of Purchase100; Figure 12 has "
+            "it twice"
         ),
     ),
     Entry(
@@ -629,7 +631,7 @@ ENTRIES = (
         "attack by a network, column",
         paper="Nasr et al. (2018)",
         ours="none",
-        why="thresholds alone decide the comparison; networks are in Figures 3 and 11, Tables 5 and 7",
+        why="thresholds alone decide the comparison; Tables 5 and 7 and Figures 3 and 11 have it",
     ),
     Entry(
         "song-table2 song-table3 song-table6 song-fig2 song-fig3 song-fig5 song-fig12",

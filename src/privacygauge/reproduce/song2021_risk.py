@@ -197,10 +197,7 @@ def song_fig10(effort: Effort) -> Table:
     ]
     # By Bayes' theorem a score is above the prior where it is above 0.5 at even odds.
     over = [
-        [
-            proportion(fit.risk["histogram"].member_scores > _EVEN, level=LEVEL)
-            for fit in view.fits
-        ]
+        [proportion(fit.risk["histogram"].member_scores > _EVEN, level=LEVEL) for fit in view.fits]
         for view in views
     ]
     rows.append(_row(ABOVE, views, over))

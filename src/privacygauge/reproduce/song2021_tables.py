@@ -22,7 +22,6 @@ from privacygauge.classifier.defences.defence import (
     defend_predictions,
 )
 from privacygauge.classifier.defences.memguard import MemGuard, NeuralJia
-from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr

@@ -60,9 +60,7 @@ def song_table3(effort: Effort) -> Table:
             views[name] = [authors_predictions(key)]
     for kind, pairs in classifiers(setting(data, effort.seed), effort).items():
         views[kind] = (
-            pairs
-            if isinstance(pairs, Skipped)
-            else [(pair.target, pair.shadow) for pair in pairs]
+            pairs if isinstance(pairs, Skipped) else [(pair.target, pair.shadow) for pair in pairs]
         )
     found = {
         name: sides
@@ -92,9 +90,7 @@ def _play(target: Predictions, shadow: Predictions, seed: int) -> _Played:
     return played
 
 
-def _rows(
-    signal: str, found: Mapping[str, Sequence[_Played] | Skipped], data: str
-) -> list[Row]:
+def _rows(signal: str, found: Mapping[str, Sequence[_Played] | Skipped], data: str) -> list[Row]:
     labels = (f"{signal}, one threshold", f"{signal}, one for each class", f"{signal}, gain")
     rows: dict[str, dict[str, Cell]] = {label: {} for label in labels}
     columns, printed = TABLE_3
@@ -112,7 +108,9 @@ def _rows(
             rows[labels[2]][name] = Cell(None, fits)
             continue
         # Guesses on the same records: `accuracy_lost` compares them record by record.
-        guesses = [(fit[signal, True][0].decisions, fit[signal, False][0].decisions) for fit in fits]
+        guesses = [
+            (fit[signal, True][0].decisions, fit[signal, False][0].decisions) for fit in fits
+        ]
         gains = over_pairs([accuracy_lost(*pair, LEVEL) for pair in guesses])
         rows[labels[2]][name] = Cell(None, gains)
     return [Row(label, cells) for label, cells in rows.items()]

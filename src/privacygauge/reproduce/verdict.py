@@ -90,9 +90,6 @@ class Judgement:
 
     same_data: tuple[str, ...] = ()
     """Shell patterns of the rows on the paper's own data: only their numbers can agree."""
-    given: tuple[Place, ...] = ()
-    """Shell patterns of rows and columns whose numbers are the paper's by construction: shown, and
-    not judged."""
     claims: tuple[Claim, ...] = ()
     """Claims judged on any data."""
     printed: float = PRINTED
@@ -108,6 +105,9 @@ class Judgement:
     """Whether the given form can decide anything."""
     on: Mapping[str, Callable[[Judgement], Judgement]] = field(default_factory=dict)
     """Name of data that a reader may supply, to the change of judgement on them."""
+    given: tuple[Place, ...] = ()
+    """Shell patterns of rows and columns whose numbers are the paper's by construction: shown, and
+    not judged."""
 
     def within(self, column: str) -> float:
         """Return the margin of a column plus the most that the paper's rounding can hide."""
