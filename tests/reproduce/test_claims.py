@@ -62,7 +62,7 @@ def test_what_is_made_under_another_name_borrows_no_verdict():
 
 
 def test_nothing_is_counted_that_a_paper_does_not_claim():
-    """Feldman et al. name no queries but 0.104 a point, and Long et al. size nobody's own effect."""
+    """Feldman et al. name no queries but 0.104 a point; Long et al. size nobody's own effect."""
     assert not any("5,200" in one.what for one in judgement("feldman-fig1").claims)
     assert not any("5,200" in one.what for one in judgement("feldman-fig2").claims)
     for name in ("long-fig7", "long-fig8"):
