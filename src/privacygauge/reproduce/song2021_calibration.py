@@ -522,41 +522,28 @@ def threshold_rows(data: DataSetting, effort: Effort) -> list[Row]:
     rows = []
     for kind, pairs in classifiers(data, effort).items():
         found = pairs if isinstance(pairs, Skipped) else score_pairs(pairs, effort.seed, DRAWN[:1])
-        for cut in RECALL[kind]:
-            rows.append(
-                Row(
-                    f"{kind}: {cut_label(cut)}",
-                    {
-                        "histogram: precision": Cell(
-                            PRECISION[kind].get(cut), _precision(found, cut)
-                        ),
-                        "histogram: recall": Cell(RECALL[kind][cut], _recall(found, cut)),
-                    },
+        for cut, published in RECALL[kind].items():
+            if isinstance(found, Skipped):
+                precision: Estimate | Skipped = found
+                recall: Estimate | Skipped = found
+            else:
+                scored = [(one.by_name[DRAWN[0]] >= cut, one.member) for one in found]
+                recall = over_fits(
+                    [proportion(reached[member], level=LEVEL) for reached, member in scored]
                 )
-            )
+                precision = Skipped(
+                    "precision", "no record of one of the models has so high a score"
+                )
+                if all(reached.any() for reached, _ in scored):
+                    precision = over_fits(
+                        [proportion(member[reached], level=LEVEL) for reached, member in scored]
+                    )
+            cells = {
+                "histogram: precision": Cell(PRECISION[kind].get(cut), precision),
+                "histogram: recall": Cell(published, recall),
+            }
+            rows.append(Row(f"{kind}: {cut_label(cut)}", cells))
     return rows
-
-
-def _precision(found: Sequence[MemberScores] | Skipped, cut: float) -> Estimate | Skipped:
-    """Return the share of members among the records with at least a score, over pairs."""
-    if isinstance(found, Skipped):
-        return found
-    shares = []
-    for one in found:
-        reached = one.by_name[DRAWN[0]] >= cut
-        if not reached.any():
-            return Skipped("precision", "no record of one of the models has so high a score")
-        shares.append(proportion(one.member[reached], level=LEVEL))
-    return over_fits(shares)
-
-
-def _recall(found: Sequence[MemberScores] | Skipped, cut: float) -> Estimate | Skipped:
-    """Return the share of the members with at least a score, over pairs."""
-    if isinstance(found, Skipped):
-        return found
-    return over_fits(
-        [proportion(one.by_name[DRAWN[0]][one.member] >= cut, level=LEVEL) for one in found]
-    )
 
 
 def draw_fig5(table: Table) -> Figure:

@@ -722,7 +722,7 @@ ENTRIES = (
         "4.2.1, A",
         "attack network, answers that it learns from",
         paper="the target's",
-        ours="a shadow model's; of Table 5 also half of the target's",
+        ours="a shadow model's; in the white box also half of the target's",
         why=_SHADOW,
     ),
     Entry(
