@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.risk import at_prior
 from privacygauge.reproduce import Effort, song2021_risk, song2021_tables
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.song2021 import LOCATION
@@ -33,6 +34,9 @@ def views():
     }
     pairs = [(Side(4, 2.5), Side(5, 2.5)), (Side(6, 2.5), Side(7, 2.5))]
     with pytest.MonkeyPatch.context() as patch:
+        # The half on Purchase100 has models of its own.
+        patch.setattr(song2021_risk, "threshold_rows", lambda *_: [])
+        patch.setattr(song2021_risk, "setting", lambda *_: None)
         patch.setattr(song2021_tables, "authors_predictions", given.get)
         patch.setattr(song2021_tables, "trained_sides", lambda *_: pairs)
         made = song2021_risk._views(Effort(), LOCATION)
@@ -68,6 +72,11 @@ def test_every_table_and_figure_of_the_risk_score_is_read_off_the_same_scores(vi
 
     excess = cells(song_fig10(Effort()))
     assert excess["prior 0.5"]["authors"].value == pytest.approx(scores.mean() - 0.5)
+    # By Bayes' theorem the same members are above their prior at every prior.
+    over = excess.pop(song2021_risk.ABOVE)
+    assert over["authors"].value == pytest.approx(np.mean(scores > 0.5))
+    for prior in song2021_risk.PRIORS:
+        assert np.mean(at_prior(scores, prior) > prior) == pytest.approx(np.mean(scores > 0.5))
     for name, found in excess.items():
         assert found["alike"].value > found["MemGuard"].value, name
         assert not found["MemGuard"].excludes(0.0)
