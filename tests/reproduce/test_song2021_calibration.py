@@ -319,3 +319,17 @@ def test_the_half_of_table_6_on_purchase100_is_of_the_classifiers_of_figure_5(mo
     assert rows["no defence: score of at least 0.8"]["histogram: precision"].published is None
     best = rows["adversarial regularisation: score of at least 0.9"]["histogram: precision"]
     assert best.published == 0.833
+
+
+def test_a_network_that_learns_on_the_target_is_not_asked_about_what_it_learnt():
+    """On a target that leaks nothing it tells nothing, although it may know one half by heart."""
+    apart = {}
+    for leak in (0.0, 2.5):
+        target = made_up(n=300, leak=leak)
+        network = NeuralNasr(Network(16, epochs=200))
+        found = song2021_calibration.taught_on_target(network, target, 0)
+        assert found.shape == (len(target),)
+        assert ((found >= 0) & (found <= 1)).all()
+        apart[leak] = found[target.member].mean() - found[~target.member].mean()
+    assert abs(apart[0.0]) < 0.1
+    assert apart[2.5] > 0.2

@@ -100,7 +100,7 @@ def test_the_papers_numbers_stand_beside_the_model_that_is_most_alike(views):
     assert len(printed) == 24 + 1 + 1 + 5 + 4
     assert printed["song-table6", "MemGuard: score of at least 0.6", "histogram: recall"] == 0.705
     assert printed["song-fig10", "prior 0.9", "authors"] == 0.02
-    assert printed["song-fig11", "network's output", "MemGuard"] == 0.21
+    assert printed["song-fig11", song2021_risk.ON_TARGET, "MemGuard"] == 0.21
     # None is on Location30, so that none can agree or differ.
     for table in made:
         assert "agree" not in judgement(table.name).of(table).counts

@@ -38,7 +38,7 @@ from privacygauge.reproduce.song2021 import (
     own_note,
     setting,
 )
-from privacygauge.reproduce.song2021_calibration import threshold_rows
+from privacygauge.reproduce.song2021_calibration import TAUGHT, taught_on_target, threshold_rows
 from privacygauge.reproduce.song2021_tables import NETWORKS, over_pairs, white_box_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
@@ -80,6 +80,9 @@ _FIG10 = (0.05, 0.09, 0.1, 0.07, 0.02)
 
 ABOVE = "share of the members above the prior, the same at every prior"
 """Row of Figure 10, in all of whose panels the paper sees most members above the prior."""
+
+ON_TARGET = "output of a network taught on the target"
+"""Row of Figure 11 with the attack network of the paper."""
 
 _EVEN = 0.5
 """Prior at which scores are learnt."""
@@ -214,7 +217,9 @@ def song_fig11(effort: Effort) -> Table:
         errors = [[fit.risk[name].reliability.rmse for fit in view.fits] for view in views]
         rows.append(_row(f"risk score, {name}", views, errors, printed))
     errors = [[fit.network for fit in view.fits] for view in views]
-    rows.append(_row("network's output", views, errors, _FIG11["network"]))
+    rows.append(_row("network's output", views, errors))
+    errors = [[fit.on_target for fit in view.fits] for view in views]
+    rows.append(_row(ON_TARGET, views, errors, _FIG11["network"]))
     return _table("song-fig11", "Figure 11", rows, data)
 
 
@@ -230,6 +235,8 @@ class _Fit:
     """Predictions of the target on the n records."""
     network: Estimate
     """Root-mean-square error of an attack network's output (Nasr et al. 2018)."""
+    on_target: Estimate
+    """The same of a network that learns on the target's own answers, as the paper's does."""
 
     def of_third(self, third: int) -> Floats:
         """Return members' scores in a third, 0 to 2, of the classes by generalisation error."""
@@ -281,7 +288,10 @@ def _fit(target: Predictions, shadow: Predictions, seed: int) -> _Fit:
     rng = seeds.stream(seed, "network", "bootstrap")
     # The network's score is its log-odds.
     rmse = reliability(expit(answers.score), answers.secret, rng, level=LEVEL).rmse
-    return _Fit(risk, scores["histogram"], target, rmse)
+    taught = taught_on_target(NeuralNasr(), target, seed)
+    rng = seeds.stream(seed, TAUGHT, "bootstrap")
+    on_target = reliability(taught, target.member, rng, level=LEVEL).rmse
+    return _Fit(risk, scores["histogram"], target, network=rmse, on_target=on_target)
 
 
 def _play(attack: Attack, rounds: Sequence[Round], seed: int, role: str) -> Play:
