@@ -153,6 +153,19 @@ def test_the_citation_names_the_five_papers():
     assert cited["version"] == PROJECT["version"]
 
 
+def test_the_version_has_its_changes_and_files_of_the_one_before():
+    """Who raises the version writes both: see CONTRIBUTING."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    open_, latest, before, *_ = re.findall(r"^## (\S+)", text, re.MULTILINE)
+    assert (open_, latest) == ("Unreleased", PROJECT["version"])
+    assert (ROOT / "tests" / "previous" / before / "names.json").is_file()
+    changes = text.partition(f"## {latest}")[2].partition(f"## {before}")[0]
+    headings = re.findall(r"^### (\w+)", changes, re.MULTILINE)
+    usual = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+    assert headings == [x for x in usual if x in headings]
+    assert headings
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Return two folders, each with a wheel and an sdist built from the same files."""

@@ -11,7 +11,7 @@ from privacygauge.classifier.defences.dp_sgd import RDP
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.compared_defences import AfterEpoch
+from privacygauge.evaluate.defences import AfterEpoch
 from privacygauge.evaluate.headline import BestAttack
 from tests.audits.example_defences import ATTACKS
 from tests.classifier.trainers import Noisy, records

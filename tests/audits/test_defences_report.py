@@ -18,8 +18,7 @@ from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdi
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.compared_defences import ComparedDefence
-from privacygauge.evaluate.defences import AttackedDefence, JudgedDefence
+from privacygauge.evaluate.defences import AttackedDefence, ComparedDefence, JudgedDefence
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.headline import BestAttack

@@ -23,7 +23,7 @@ from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.compared_defences import AfterEpoch
+from privacygauge.evaluate.defences import AfterEpoch
 from tests.classifier.trainers import Counted, Noisy, records
 
 pytestmark = pytest.mark.usefixtures("undrawn")

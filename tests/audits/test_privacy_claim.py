@@ -18,8 +18,13 @@ from privacygauge.datasets.canary_scores import as_canaries, order_warnings
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import GuessCounts, PrivacyClaim, bonferroni_level
 from privacygauge.evaluate.claim_bounds import held_out, log_spaced_counts
-from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
-from privacygauge.evaluate.claim_power import claim_of_group, looks_gaussian
+from privacygauge.evaluate.claim_designs import (
+    ManyRuns,
+    OneRun,
+    Sequential,
+    claim_of_group,
+    looks_gaussian,
+)
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report.values import Severity

@@ -26,7 +26,7 @@ from privacygauge.audits.privacy_claim.report import (
 from privacygauge.datasets.canary_scores import CanaryScores
 from privacygauge.evaluate.claim import GuessCounts, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
-from privacygauge.evaluate.claim_power import Power
+from privacygauge.evaluate.claim_designs import Power
 from privacygauge.report.values import Origin
 from tests.report.test_html import Page
 

@@ -12,7 +12,7 @@ from privacygauge.classifier import shadowed
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import LogitPool
 from privacygauge.classifier.shadowed import train_logits
-from privacygauge.classifier.shadows import train_shadows
+from privacygauge.classifier.shadows import Execution, train_shadows
 from privacygauge.core.attacks import groups
 from privacygauge.core.game import Scores
 from privacygauge.errors import InputError
@@ -85,7 +85,7 @@ def test_attacks_on_single_records_say_the_same(kept, queries, block, dtype, tmp
         monkeypatch.setattr(shadowed, "LEAST_WHOLE_ROWS", whole)
         monkeypatch.setattr(shadowed, "RECORDS_A_CHUNK", chunk)
         run = tmp_path / str(whole) if kept else None
-        found = train_logits(trainer, x, y, n_shadows=7, seed=1, run=run)
+        found = train_logits(trainer, x, y, n_shadows=7, seed=1, execution=Execution(run=run))
         assert found.failed.tolist() == expected.failed.tolist() == [1, 4]
         assert found.target.answers.tobytes() == expected.target.answers.tobytes()
         assert isinstance(found.pool.worlds, np.ndarray) != kept
@@ -116,40 +116,42 @@ def test_the_audit_has_the_same_numbers_and_names_what_is_left_out(tmp_path):
 @pytest.mark.slow
 def test_a_run_grows_and_resumes_to_the_same_bytes(tmp_path):
     once = Viewed()
-    train_logits(once, X, Y, n_shadows=6, run=tmp_path / "once")
+    train_logits(once, X, Y, n_shadows=6, execution=Execution(run=tmp_path / "once"))
     for n in (2, 4):
-        train_logits(Viewed(), X, Y, n_shadows=n, run=tmp_path / "grown")
+        train_logits(Viewed(), X, Y, n_shadows=n, execution=Execution(run=tmp_path / "grown"))
     with pytest.raises(KeyboardInterrupt):
-        train_logits(Viewed(stop_after=1), X, Y, n_shadows=6, run=tmp_path / "grown")
+        train_logits(
+            Viewed(stop_after=1), X, Y, n_shadows=6, execution=Execution(run=tmp_path / "grown")
+        )
     rest = Viewed()
-    found = train_logits(rest, X, Y, n_shadows=6, run=tmp_path / "grown")
+    found = train_logits(rest, X, Y, n_shadows=6, execution=Execution(run=tmp_path / "grown"))
     assert rest.trained == once.trained[-1:]
     assert len(found.pool) == 6
     assert contents(tmp_path / "grown") == contents(tmp_path / "once")
     with sharing():
-        train_logits(Viewed(), X, Y, n_shadows=6, run=tmp_path / "shared")
+        train_logits(Viewed(), X, Y, n_shadows=6, execution=Execution(run=tmp_path / "shared"))
     assert contents(tmp_path / "shared") == contents(tmp_path / "once")
 
 
 def test_the_run_says_which_form_it_has_and_none_is_taken_for_the_other(tmp_path):
     whole = tmp_path / "whole"
     one = tmp_path / "one"
-    train_shadows(Noisy(), X, Y, n_shadows=3, run=whole)
-    train_logits(Noisy(), X, Y, n_shadows=3, run=one)
+    train_shadows(Noisy(), X, Y, n_shadows=3, execution=Execution(run=whole))
+    train_logits(Noisy(), X, Y, n_shadows=3, execution=Execution(run=one))
     assert "keeps" not in read_run(whole).plan.settings
     assert read_run(one).plan.settings["keeps"].startswith("one logit, and whole vectors of the ")
     with pytest.raises(InputError, match=r"keeps is one logit, and whole vectors.* there and not"):
-        train_shadows(Noisy(), X, Y, n_shadows=3, run=one)
+        train_shadows(Noisy(), X, Y, n_shadows=3, execution=Execution(run=one))
     with pytest.raises(InputError, match="keeps is not set there and one logit"):
-        train_logits(Noisy(), X, Y, n_shadows=3, run=whole)
+        train_logits(Noisy(), X, Y, n_shadows=3, execution=Execution(run=whole))
 
 
 @pytest.mark.parametrize("unit", [None, np.arange(len(Y)) // 3])
 @pytest.mark.parametrize("with_target", [True, False])
 def test_coins_are_those_of_a_run_of_vectors(unit, with_target, tmp_path):
     options = {"n_shadows": 3, "seed": 4, "unit": unit, "with_target": with_target}
-    whole = train_shadows(Noisy(), X, Y, run=tmp_path / "whole", **options)
-    found = train_logits(Noisy(), X, Y, run=tmp_path / "one", **options)
+    whole = train_shadows(Noisy(), X, Y, execution=Execution(run=tmp_path / "whole"), **options)
+    found = train_logits(Noisy(), X, Y, execution=Execution(run=tmp_path / "one"), **options)
     assert found.pool.inside[:].tolist() == whole.pool.inside.tolist()
     one, other = (read_run(tmp_path / name) for name in ("one", "whole"))
     assert one.array("member")[:].tolist() == other.array("member")[:].tolist()
@@ -159,7 +161,7 @@ def test_coins_are_those_of_a_run_of_vectors(unit, with_target, tmp_path):
 
 def test_vectors_are_kept_of_the_first_models_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(shadowed, "LEAST_WHOLE_ROWS", 100)  # two shadow models of 90 records
-    found = train_logits(Noisy(), X, Y, n_shadows=5, run=tmp_path)
+    found = train_logits(Noisy(), X, Y, n_shadows=5, execution=Execution(run=tmp_path))
     assert len(found.pool.first) == 2
     stored = read_run(tmp_path).array("prediction")[:]
     assert np.isfinite(stored[:3]).all()

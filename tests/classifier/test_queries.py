@@ -16,7 +16,7 @@ from privacygauge.classifier.named import recorded_target, recorded_trainer
 from privacygauge.classifier.pool_game import WORLD_SIGNAL, PoolGame
 from privacygauge.classifier.predictions import Pool, predictions
 from privacygauge.classifier.resolution import resolution
-from privacygauge.classifier.shadows import train_shadows
+from privacygauge.classifier.shadows import Execution, train_shadows
 from privacygauge.classifier.signals import SIGNALS, signals
 from privacygauge.classifier.suite import pool_attacks, single_record_attacks
 from privacygauge.classifier.targeted import Distance, Frequency
@@ -207,7 +207,7 @@ class Asked(Counted):
 
 def test_a_trainer_may_answer_several_queries(tmp_path):
     x, y = records()
-    trained = train_shadows(Asked(), x, y, n_shadows=5, run=tmp_path / "run")
+    trained = train_shadows(Asked(), x, y, n_shadows=5, execution=Execution(run=tmp_path / "run"))
     once = train_shadows(Counted(), x, y, n_shadows=5)
     assert trained.pool.answers.shape == (5, 40, 3, 2)
     assert np.array_equal(trained.pool.values, once.pool.values)
@@ -215,18 +215,20 @@ def test_a_trainer_may_answer_several_queries(tmp_path):
     plan = read_run(tmp_path / "run").plan
     assert plan.arrays["prediction"].dims == ("model", "record", "query", "class")
     resumed = Asked()
-    again = train_shadows(resumed, x, y, n_shadows=5, run=tmp_path / "run")
+    again = train_shadows(resumed, x, y, n_shadows=5, execution=Execution(run=tmp_path / "run"))
     assert not resumed.trained
     assert np.array_equal(again.pool.answers, trained.pool.answers)
     stands = recorded_trainer(tmp_path / "run")
-    told = train_shadows(stands, x, y, n_shadows=5, run=tmp_path / "run")
+    told = train_shadows(stands, x, y, n_shadows=5, execution=Execution(run=tmp_path / "run"))
     assert np.array_equal(told.pool.answers, trained.pool.answers)
 
 
 def test_the_target_of_a_run_keeps_its_queries(tmp_path):
     x, y = records()
     target = train_shadows(Asked(), x, y, n_shadows=1).target
-    train_shadows(Asked(), x, y, n_shadows=2, run=tmp_path / "run", existing=target)
+    train_shadows(
+        Asked(), x, y, n_shadows=2, execution=Execution(run=tmp_path / "run"), existing=target
+    )
     found = recorded_target(tmp_path / "run", target.member, y)
     assert np.array_equal(found.answers, target.answers)
 

@@ -15,7 +15,7 @@ from privacygauge.audits.classifier.result import Audit
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.fitted import Fitted, split
 from privacygauge.classifier.predictions import Pool
-from privacygauge.classifier.shadows import TrainedShadows, train_shadows
+from privacygauge.classifier.shadows import Execution, TrainedShadows, train_shadows
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.errors import InputError
@@ -115,31 +115,31 @@ def test_what_cannot_be_is_refused(options: dict[str, object], said: str) -> Non
 def test_a_grown_pool_has_the_bytes_of_one_trained_at_once(tmp_path: Path) -> None:
     few = Counted()
     rest = Counted()
-    train_shadows(few, X, Y, n_shadows=3, run=tmp_path / "grown")
-    grown = train_shadows(rest, X, Y, n_shadows=7, run=tmp_path / "grown")
+    train_shadows(few, X, Y, n_shadows=3, execution=Execution(run=tmp_path / "grown"))
+    grown = train_shadows(rest, X, Y, n_shadows=7, execution=Execution(run=tmp_path / "grown"))
     once = Counted()
-    whole = train_shadows(once, X, Y, n_shadows=7, run=tmp_path / "once")
+    whole = train_shadows(once, X, Y, n_shadows=7, execution=Execution(run=tmp_path / "once"))
     assert few.trained + rest.trained == once.trained
     assert np.array_equal(grown.pool.values, whole.pool.values)
     assert content(tmp_path / "grown") == content(tmp_path / "once")
 
 
 def test_a_growing_run_that_was_stopped_trains_only_what_is_missing(tmp_path: Path) -> None:
-    train_shadows(Counted(), X, Y, n_shadows=3, run=tmp_path / "cut")
+    train_shadows(Counted(), X, Y, n_shadows=3, execution=Execution(run=tmp_path / "cut"))
     cut = Counted(stop_after=2)
     rest = Counted()
     with pytest.raises(KeyboardInterrupt):
-        train_shadows(cut, X, Y, n_shadows=7, run=tmp_path / "cut")
-    train_shadows(rest, X, Y, n_shadows=7, run=tmp_path / "cut")
+        train_shadows(cut, X, Y, n_shadows=7, execution=Execution(run=tmp_path / "cut"))
+    train_shadows(rest, X, Y, n_shadows=7, execution=Execution(run=tmp_path / "cut"))
     assert (len(cut.trained), len(rest.trained)) == (2, 2)
-    train_shadows(Counted(), X, Y, n_shadows=7, run=tmp_path / "once")
+    train_shadows(Counted(), X, Y, n_shadows=7, execution=Execution(run=tmp_path / "once"))
     assert content(tmp_path / "cut") == content(tmp_path / "once")
 
 
 @pytest.mark.slow
 def test_two_workers_grow_a_run_to_the_same_bytes(tmp_path: Path) -> None:
     trainer = as_trainer(DecisionTreeClassifier(max_depth=2))
-    train_shadows(trainer, X, Y, n_shadows=2, run=tmp_path / "grown", n_jobs=2)
-    train_shadows(trainer, X, Y, n_shadows=5, run=tmp_path / "grown", n_jobs=2)
-    train_shadows(trainer, X, Y, n_shadows=5, run=tmp_path / "once")
+    train_shadows(trainer, X, Y, n_shadows=2, execution=Execution(run=tmp_path / "grown", n_jobs=2))
+    train_shadows(trainer, X, Y, n_shadows=5, execution=Execution(run=tmp_path / "grown", n_jobs=2))
+    train_shadows(trainer, X, Y, n_shadows=5, execution=Execution(run=tmp_path / "once"))
     assert content(tmp_path / "grown") == content(tmp_path / "once")

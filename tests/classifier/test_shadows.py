@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from privacygauge.classifier.defences.removal import RemoveRisky
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.shadows import (
+    Execution,
     cohort_of,
     failed_shadows_warning,
     membership,
@@ -71,23 +72,27 @@ def test_without_a_target_the_shadow_models_are_trained_on_the_same_records():
 def test_a_run_that_was_stopped_trains_only_what_is_missing(tmp_path):
     straight = tmp_path / "straight"
     whole = Counted()
-    expected = train_shadows(whole, X, Y, n_shadows=5, run=straight)
+    expected = train_shadows(whole, X, Y, n_shadows=5, execution=Execution(run=straight))
     assert len(whole.trained) == 6
     cut = Counted(stop_after=4)
     with pytest.raises(KeyboardInterrupt):
-        train_shadows(cut, X, Y, n_shadows=5, run=tmp_path / "cut")
+        train_shadows(cut, X, Y, n_shadows=5, execution=Execution(run=tmp_path / "cut"))
     assert read_run(tmp_path / "cut").n_done() == 4
     rest = Counted()
     told = []
     found = train_shadows(
-        rest, X, Y, n_shadows=5, run=tmp_path / "cut", progress=lambda *n: told.append(n)
+        rest,
+        X,
+        Y,
+        n_shadows=5,
+        execution=Execution(run=tmp_path / "cut", progress=lambda *n: told.append(n)),
     )
     assert cut.trained + rest.trained == whole.trained
     assert told == [(4, 6), (5, 6), (6, 6)]
     assert np.array_equal(found.pool.values, expected.pool.values)
     assert content(tmp_path / "cut") == content(straight)
     idle = Counted()
-    train_shadows(idle, X, Y, n_shadows=5, run=straight)
+    train_shadows(idle, X, Y, n_shadows=5, execution=Execution(run=straight))
     assert idle.trained == []
 
 
@@ -96,12 +101,14 @@ def test_one_worker_and_two_write_the_same_bytes(tmp_path):
     # Workers train copies: nothing is counted here.
     trainer = as_trainer(DecisionTreeClassifier(max_depth=2))
     for jobs in (1, 2):
-        train_shadows(trainer, X, Y, n_shadows=4, run=tmp_path / str(jobs), n_jobs=jobs)
+        train_shadows(
+            trainer, X, Y, n_shadows=4, execution=Execution(run=tmp_path / str(jobs), n_jobs=jobs)
+        )
     assert content(tmp_path / "1") == content(tmp_path / "2")
 
 
 def test_a_folder_with_other_data_models_or_settings_is_refused(tmp_path):
-    train_shadows(Counted(), X, Y, n_shadows=3, run=tmp_path)
+    train_shadows(Counted(), X, Y, n_shadows=3, execution=Execution(run=tmp_path))
     others = [
         (Counted(), X + 1, Y, {"n_shadows": 3}),
         (Counted(), X, 1 - Y, {"n_shadows": 3}),
@@ -112,7 +119,7 @@ def test_a_folder_with_other_data_models_or_settings_is_refused(tmp_path):
     ]
     for trainer, x, y, options in others:
         with pytest.raises(InputError, match="holds another run"):
-            train_shadows(trainer, x, y, run=tmp_path, **options)
+            train_shadows(trainer, x, y, execution=Execution(run=tmp_path), **options)
         assert trainer.trained == []
 
 
@@ -219,10 +226,10 @@ def test_a_defence_that_only_removes_records_leaves_models_together():
 def test_a_run_goes_on_as_it_began_where_more_models_fit_by_now(tmp_path):
     small = Together(fit=2, stop_after=4)
     with pytest.raises(KeyboardInterrupt):
-        train_shadows(small, X, Y, n_shadows=15, run=tmp_path)
+        train_shadows(small, X, Y, n_shadows=15, execution=Execution(run=tmp_path))
     assert plan_in(tmp_path).units_a_task == 2
     large = Together(fit=16)
-    train_shadows(large, X, Y, n_shadows=15, run=tmp_path)
+    train_shadows(large, X, Y, n_shadows=15, execution=Execution(run=tmp_path))
     assert len(large.trained) == 12
 
 
@@ -236,8 +243,8 @@ def test_weights_are_dropped_unless_asked_for(tmp_path):
     x = rng.normal(size=(40, 5))
     y = np.arange(40) % 3
     networks = Networks(MLP((4,)), epochs=2)
-    given = {"n_shadows": 3, "run": tmp_path / "run"}
-    trained = train_shadows(networks, x, y, weights=tmp_path / "weights", **given)
+    kept = Execution(run=tmp_path / "run", weights=tmp_path / "weights")
+    trained = train_shadows(networks, x, y, n_shadows=3, execution=kept)
     names = [f"model-{i:06}.safetensors" for i in range(4)]
     assert sorted(p.name for p in (tmp_path / "weights").iterdir()) == names
     module = networks.make(5, 3)
@@ -246,14 +253,18 @@ def test_weights_are_dropped_unless_asked_for(tmp_path):
     with torch.no_grad():
         logits = module(torch.from_numpy(x).float()).numpy()
     np.testing.assert_allclose(logits, trained.target.values, atol=1e-5)
-    without = train_shadows(networks, x, y, n_shadows=3, run=tmp_path / "other")
+    without = train_shadows(
+        networks, x, y, n_shadows=3, execution=Execution(run=tmp_path / "other")
+    )
     np.testing.assert_array_equal(without.pool.values, trained.pool.values)
     assert sorted(p.name for p in (tmp_path / "other").iterdir()) == [
         "observations.zarr",
         "run.json",
     ]
     with pytest.raises(InputError, match="weights can be kept of networks only, not of"):
-        train_shadows(as_trainer(DecisionTreeClassifier()), x, y, weights=tmp_path / "w")
+        train_shadows(
+            as_trainer(DecisionTreeClassifier()), x, y, execution=Execution(weights=tmp_path / "w")
+        )
 
 
 @pytest.mark.slow
@@ -261,7 +272,7 @@ def test_a_run_may_lie_where_fsspec_can_reach():
     pytest.importorskip("fsspec")
     trainer = as_trainer(DecisionTreeClassifier())
     there = "memory://test_a_run/here"
-    first = train_shadows(trainer, X, Y, n_shadows=3, run=there)
+    first = train_shadows(trainer, X, Y, n_shadows=3, execution=Execution(run=there))
     assert plan_in(there).n_units == 4
     assert not Path("memory:").exists()
     np.testing.assert_array_equal(

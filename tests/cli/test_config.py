@@ -10,8 +10,7 @@ import pytest
 import typer
 from typer.exceptions import TyperException
 
-from privacygauge.cli.config import add_config
-from privacygauge.cli.main import app, command_of, run
+from privacygauge.cli.main import add_config, app, command_of, run
 
 
 def leaves(group, *words):

@@ -35,12 +35,14 @@ from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.threshold_selection import (
+from privacygauge.evaluate.two_rates import (
+    Counts,
     bounds_at_all_times,
     epsilon_cut,
+    exact_epsilon,
+    exact_mu,
     guesses_in_order,
 )
-from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 
 def normal(n: int, shift: float, seed: int = 0) -> Transcript:

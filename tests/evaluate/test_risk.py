@@ -10,9 +10,8 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
-from privacygauge.evaluate.calibration import _bin, reliability
 from privacygauge.evaluate.rates import clopper_pearson
-from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk, at_prior
+from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, _bin, assess_risk, at_prior, reliability
 from tests.laws.draws import SEEDS, both_kinds
 from tests.thorough import times
 

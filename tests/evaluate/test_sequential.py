@@ -9,7 +9,7 @@ import pytest
 
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.threshold_selection import bounds_at_all_times, guesses_in_order
+from privacygauge.evaluate.two_rates import bounds_at_all_times, guesses_in_order
 
 
 def naive_capital(outcome, epsilon, delta):

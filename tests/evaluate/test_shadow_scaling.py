@@ -18,8 +18,8 @@ from privacygauge.core.exact import SIGNAL, OffsetGame
 from privacygauge.core.game import Attack, Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.over_targets import Foretold, foretold, what_more_buy
 from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.shadow_scaling import Foretold, foretold, what_more_buy
 from tests.laws.numbers import of_scores
 from tests.thorough import crossed, quarter
 

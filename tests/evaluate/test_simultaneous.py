@@ -9,8 +9,8 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.game import Play
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.playing import simultaneous_level
 from privacygauge.evaluate.roc import Roc, auc, roc
-from privacygauge.evaluate.simultaneous import simultaneous_level
 
 LEVEL = 0.95
 

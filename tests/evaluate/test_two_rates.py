@@ -13,8 +13,14 @@ from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
 from privacygauge.evaluate.rates import clopper_pearson
-from privacygauge.evaluate.threshold_selection import epsilon_cut, mu_line
-from privacygauge.evaluate.two_rates import Counts, Line, exact_epsilon, exact_mu
+from privacygauge.evaluate.two_rates import (
+    Counts,
+    Line,
+    epsilon_cut,
+    exact_epsilon,
+    exact_mu,
+    mu_line,
+)
 from tests.thorough import times
 
 counted = st.tuples(st.integers(1, 25), st.integers(1, 25)).flatmap(

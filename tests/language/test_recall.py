@@ -23,6 +23,7 @@ from privacygauge.language.likelihoods import (
     recall_signal,
     token_log_probabilities,
 )
+from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_energies import text_energies
 from privacygauge.language.text_files import sides_of
 from privacygauge.language.texts import plain_texts
@@ -88,7 +89,8 @@ def test_the_signal_is_that_of_its_parts(gpt, monkeypatch):
 
     monkeypatch.setattr(module, "prefix_apart", noted)
     told = []
-    found = text_energies(gpt, None, sides, recall=2, progress=lambda *x: told.append(x))
+    kept = AnswerStore(progress=lambda *x: told.append(x))
+    found = text_energies(gpt, None, sides, recall=2, kept=kept)
     [(left, prefix)] = taken
     rest = [*sides[0], *sides[1], *left.records.text]
     assert list(found.text) == rest

@@ -170,3 +170,8 @@ def test_a_further_signal_that_is_none(further, told):
         text_scores(["a", "b"], [1, 2], [1, 0], further=further)
     with pytest.raises(InputError, match=told):
         TextScores(("a", "b"), [1, 2], [1, 0], [0, 0], further=further)
+
+
+def test_a_misspelt_column_is_an_error():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'lenght'"):
+        text_scores(["a", "b"], [1, 2], [1, 0], lenght=[3, 4])

@@ -306,6 +306,13 @@ def test_numbers_that_break_a_rule(tmp_path, options, told):
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
+def test_a_misspelt_setting_is_an_error(reference, tmp_path):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch'"):
+        train_reference(["pain"], tmp_path / "out", **TINY, epoch=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'layers'"):
+        train_further(reference.path, ["pain"], tmp_path / "out", layers=1)
+
+
 def test_texts_and_folders_that_break_a_rule(reference, tmp_path):
     with pytest.raises(InputError, match="texts must be a sequence of at least one text"):
         train_reference([], tmp_path / "out", **TINY)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language import unprompted
+from privacygauge.language import extraction
+from privacygauge.language.extraction import written_unprompted
 from privacygauge.language.extraction_options import Writing
 from privacygauge.language.model import load_causal
 from privacygauge.language.store import AnswerStore
-from privacygauge.language.unprompted import written_unprompted
 from tests.language.tiny_models import byte_pairs, made_texts, taught
 
 pytest.importorskip("torch")
@@ -23,7 +23,7 @@ HOW = Writing(prefix=10, suffix=8, top_k=0)
 def test_what_was_written_is_found_and_nothing_else(gpt, monkeypatch):
     """Every stretch of a written text is found, whole or in the middle; one token off is not."""
     wrote = np.random.default_rng(0).integers(10, 300, (3, 18)).astype(np.int32)
-    monkeypatch.setattr(unprompted, "_sampled_ids", lambda *given, **more: wrote)
+    monkeypatch.setattr(extraction, "_sampled_ids", lambda *given, **more: wrote)
     texts = {
         "the middle": [*range(5), *wrote[1, 4:12], *range(5)],
         "short but whole": wrote[2, 3:8].tolist(),
@@ -68,7 +68,7 @@ def test_a_text_that_was_trained_most_often_is_written_without_a_prompt(tmp_path
 
 def test_the_same_seed_writes_the_same_and_top_k_is_kept(gpt):
     first, again, other = (
-        unprompted._sampled_ids(gpt, replace(HOW, top_k=1 + seed), 4, seed=seed, kept=AnswerStore())
+        extraction._sampled_ids(gpt, replace(HOW, top_k=1 + seed), 4, seed=seed, kept=AnswerStore())
         for seed in (0, 0, 3)
     )
     assert first.shape == (4, 18)

@@ -26,8 +26,7 @@ from privacygauge.evaluate.claim_bounds import (
     rates_bounds,
     sequential_bounds,
 )
-from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun
-from privacygauge.evaluate.claim_power import power_of
+from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun, power_of
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import one_run_epsilon
 from privacygauge.evaluate.sampled_steps import SampledSteps

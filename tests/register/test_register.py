@@ -17,8 +17,7 @@ from rich.console import Console
 
 from privacygauge.errors import InputError
 from privacygauge.register.audit import RiskRegister, report_names, risk_register
-from privacygauge.register.joint_statements import joint_statement
-from privacygauge.register.line import SEVERITIES, line_of
+from privacygauge.register.line import SEVERITIES, joint_statement, line_of
 from privacygauge.register.report import RULE, SCALE
 from tests.register.documents import (
     CLASSIFIER,

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from privacygauge.audits.classifier import risk as risk_plots
+from privacygauge.audits.classifier import result as risk_plots
 from privacygauge.audits.classifier.result import Audit
 from privacygauge.errors import InputError
 from privacygauge.evaluate import curves

@@ -9,10 +9,12 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.local_copies import SAMPLE, own_file
 from privacygauge.reproduce import Effort, meeus2023, reproduction
 from privacygauge.reproduce.meeus2023 import DATA, TABLE_2, TABLE_3, Size
+from privacygauge.reproduce.page import results_in
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.attacks.meta import Screened
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from tests.synthetic.made_tables import table_of
+from tests.test_docs import ROOT
 from tests.thorough import only_thorough
 
 needs_the_data = pytest.mark.skipif(own_file(SAMPLE) is None, reason="the data are not available")
@@ -115,3 +117,26 @@ def test_a_lead_is_paired_by_record():
     assert other.low < 0 < other.high
     apart = meeus2023.lead({1: 0.9, 2: 0.8}, {3: 0.4, 4: 0.5})
     assert apart.value == pytest.approx(0.4)
+
+
+def test_the_settings_of_what_is_kept_are_those_of_the_kept_results():
+    """A row about the full form is untrue of a result with fewer tables."""
+    results = results_in(ROOT / "docs" / "results")
+    kept = {name: one for name, one in results.items() if name.startswith("meeus-")}
+    forms = {name: Effort(share=share).form for name, share in meeus2023.KEPT.items()}
+    assert {name: one.form for name, one in kept.items()} == forms
+    for name in kept:
+        size = meeus2023.Size.of(Effort(share=meeus2023.KEPT[name]))
+        tables = next(
+            one for one in meeus2023.ENTRIES if one.about(name) and "in what is kept" in one.what
+        )
+        assert tables.ours == size.shadows
+        assert f"{size.shadows} + {size.tests} tables" in " ".join(kept[name].table.notes)
+    for name in ("meeus-table2", "meeus-fig4"):
+        (queries,) = (
+            one
+            for one in meeus2023.ENTRIES
+            if one.names == name and one.what.startswith("queries on the census")
+        )
+        tables = meeus2023.Size.of(Effort(share=meeus2023.KEPT[name])).shadows
+        assert queries.ours == QueryBased().most_queries(tables)

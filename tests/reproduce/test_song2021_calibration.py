@@ -288,3 +288,48 @@ def test_the_quick_form_of_figure_3_can_be_made(data_folder, tmp_path, monkeypat
     right = rows["no defence: accuracy"]
     assert right["on members"].ours.low > right["on others"].ours.high + 0.2
     assert rows["no defence: RMSE"]["risk score"].ours.value < 0.2
+
+
+def test_the_half_of_table_6_on_purchase100_is_of_the_classifiers_of_figure_5(models):
+    """Its recalls are those that Figure 5 has, and its precisions are counted here again."""
+    data = song2021_calibration.setting("Purchase100", 0)
+    effort = Effort(quick=True)
+    rows = {row.label: row.cells for row in song2021_calibration.threshold_rows(data, effort)}
+    assert len(rows) == 3 * 6
+    shares = by_label(song_fig5(effort))
+    for kind in CLASSIFIERS:
+        scored = song2021_calibration.score_pairs(
+            made_classifiers(None, None)[kind], 0, ("risk score",)
+        )
+        for cut in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5):
+            cells = rows[f"{kind}: {cut_label(cut)}"]
+            own = shares[cut_label(cut)][kind]
+            assert cells["histogram: recall"].published == own.published
+            assert cells["histogram: recall"].ours.value == pytest.approx(own.ours.value)
+            over = [one.by_name["risk score"] >= cut for one in scored]
+            ours = cells["histogram: precision"].ours
+            if not all(reached.any() for reached in over):
+                assert "no record of one of the models has so high a score" in ours.reason
+                continue
+            expected = np.mean(
+                [one.member[reached].mean() for one, reached in zip(scored, over, strict=True)]
+            )
+            assert ours.value == pytest.approx(expected)
+    # Nobody in the paper has that score: no precision is printed.
+    assert rows["no defence: score of at least 0.8"]["histogram: precision"].published is None
+    best = rows["adversarial regularisation: score of at least 0.9"]["histogram: precision"]
+    assert best.published == 0.833
+
+
+def test_a_network_that_learns_on_the_target_is_not_asked_about_what_it_learnt():
+    """On a target that leaks nothing it tells nothing, although it may know one half by heart."""
+    apart = {}
+    for leak in (0.0, 2.5):
+        target = made_up(n=300, leak=leak)
+        network = NeuralNasr(Network(16, epochs=200))
+        found = song2021_calibration.taught_on_target(network, target, 0)
+        assert found.shape == (len(target),)
+        assert ((found >= 0) & (found <= 1)).all()
+        apart[leak] = found[target.member].mean() - found[~target.member].mean()
+    assert abs(apart[0.0]) < 0.1
+    assert apart[2.5] > 0.2

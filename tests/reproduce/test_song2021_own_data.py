@@ -69,6 +69,8 @@ def texas_in(folder):
         ("song-table3", TEXAS),
         ("song-table4", TEXAS),
         ("song-table5", PURCHASE),
+        ("song-table6", PURCHASE),
+        ("song-table6", TEXAS),
         ("song-fig2", PURCHASE),
         ("song-fig7", TEXAS),
         ("song-fig10", PURCHASE),

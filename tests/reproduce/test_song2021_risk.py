@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.risk import at_prior
 from privacygauge.reproduce import Effort, song2021_risk, song2021_tables
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.song2021 import LOCATION
@@ -33,6 +34,9 @@ def views():
     }
     pairs = [(Side(4, 2.5), Side(5, 2.5)), (Side(6, 2.5), Side(7, 2.5))]
     with pytest.MonkeyPatch.context() as patch:
+        # The half on Purchase100 has models of its own.
+        patch.setattr(song2021_risk, "threshold_rows", lambda *_: [])
+        patch.setattr(song2021_risk, "setting", lambda *_: None)
         patch.setattr(song2021_tables, "authors_predictions", given.get)
         patch.setattr(song2021_tables, "trained_sides", lambda *_: pairs)
         made = song2021_risk._views(Effort(), LOCATION)
@@ -68,6 +72,11 @@ def test_every_table_and_figure_of_the_risk_score_is_read_off_the_same_scores(vi
 
     excess = cells(song_fig10(Effort()))
     assert excess["prior 0.5"]["authors"].value == pytest.approx(scores.mean() - 0.5)
+    # By Bayes' theorem the same members are above their prior at every prior.
+    over = excess.pop(song2021_risk.ABOVE)
+    assert over["authors"].value == pytest.approx(np.mean(scores > 0.5))
+    for prior in song2021_risk.PRIORS:
+        assert np.mean(at_prior(scores, prior) > prior) == pytest.approx(np.mean(scores > 0.5))
     for name, found in excess.items():
         assert found["alike"].value > found["MemGuard"].value, name
         assert not found["MemGuard"].excludes(0.0)
@@ -91,7 +100,7 @@ def test_the_papers_numbers_stand_beside_the_model_that_is_most_alike(views):
     assert len(printed) == 24 + 1 + 1 + 5 + 4
     assert printed["song-table6", "MemGuard: score of at least 0.6", "histogram: recall"] == 0.705
     assert printed["song-fig10", "prior 0.9", "authors"] == 0.02
-    assert printed["song-fig11", "network's output", "MemGuard"] == 0.21
+    assert printed["song-fig11", song2021_risk.ON_TARGET, "MemGuard"] == 0.21
     # None is on Location30, so that none can agree or differ.
     for table in made:
         assert "agree" not in judgement(table.name).of(table).counts

@@ -188,3 +188,13 @@ def test_the_whole_is_no_better_than_its_parts(same, claims, said):
     assert str(verdict).startswith(said)
     # Numbers of other data are counted, and never said to agree.
     assert ("numbers agree" in verdict.counts) == bool(same)
+
+
+def test_numbers_that_have_to_agree_are_shown_and_not_counted():
+    given = Judgement(same_data=("*",), given=(("first", "x"),), margin=0.2)
+    verdict = given.of(table())
+    assert verdict.numbers[0] == "by construction"
+    assert "1 numbers by construction" in verdict.counts
+    other = Judgement(same_data=("*",), margin=0.2).of(table())
+    assert other.numbers.count("agrees") == verdict.numbers.count("agrees") + 1
+    assert given.of_cell("first", "y", Cell(0.5, estimate(0.5))) == "agrees"

@@ -18,8 +18,8 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import Folder
-from privacygauge.runs.plan import ArraySpec, Plan
-from privacygauge.runs.store import Run, open_run, read_run, runs_in
+from privacygauge.runs.plan import CONTINUED, ArraySpec, Plan
+from privacygauge.runs.store import Run, only_read, open_run, read_run, runs_in
 from tests.runs.sample import N_CLASSES, N_MODELS, N_RECORDS, Work, contents, made, plan, static
 
 
@@ -34,6 +34,43 @@ def test_holds_what_the_work_gave(tmp_path: Path) -> None:
         np.testing.assert_array_equal(stored[3:5], values[3:5])
     for name, given in static().items():
         np.testing.assert_array_equal(run.array(name)[:], given.values)
+
+
+def of_versions(own: str, numpy: str, *, epochs: int = 50) -> Plan:
+    versions = {"privacygauge": own, "numpy": numpy}
+    return dataclasses.replace(plan(), settings={"epochs": epochs, "versions": versions})
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_run_of_an_earlier_version_is_continued(tmp_path: Path, alone: bool) -> None:
+    """It stays the run that it was: its tasks count as done, and its plan names who began it."""
+
+    def made_by(version: str) -> Plan:
+        own = {"privacygauge": version}
+        return dataclasses.replace(plan(), settings=own if alone else {"versions": own})
+
+    (earlier, *_) = sorted(CONTINUED)
+    complete(open_run(tmp_path, made_by(earlier)), Work())
+    again = open_run(tmp_path, made_by("999.0"))
+    assert again.plan == made_by(earlier)
+    assert not again.missing()
+    open_run(tmp_path / "unknown", made_by("0.0.1"))
+    with pytest.raises(InputError, match=r"privacygauge is 0\.0\.1 there and 999\.0 here"):
+        open_run(tmp_path / "unknown", made_by("999.0"))
+
+
+def test_a_finished_run_is_read_whatever_made_it(tmp_path: Path) -> None:
+    run = open_run(tmp_path, of_versions("0.0.1", "1.0"))
+    complete(run, Work())
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match=r"versions\.numpy is 1\.0 there and 2\.0 here"):
+        open_run(tmp_path, of_versions("0.0.1", "2.0"))
+    with only_read():
+        found = open_run(tmp_path, of_versions("999.0", "2.0"))
+        with pytest.raises(InputError, match="epochs is 50 there and 40 here"):
+            open_run(tmp_path, of_versions("999.0", "2.0", epochs=40))
+    assert not found.missing()
+    assert contents(tmp_path) == before
 
 
 def test_what_is_not_done_is_refused_and_never_read_as_a_value(tmp_path: Path) -> None:

@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import url_of
-from privacygauge.runs.options import Options, is_keyword_only
-from privacygauge.runs.options import OptionSpec as OptionSpec
-from privacygauge.runs.options import Role as Role
-from privacygauge.runs.options import argument as argument
-from privacygauge.runs.options import asks as asks
-from privacygauge.runs.options import option as option
+from privacygauge.runs.options import Options, OptionSpec, Role, argument, asks, is_keyword_only
 from privacygauge.runs.source import PROGRAM, absolute
 from privacygauge.synthetic.options import COLUMNS, ColumnKinds
 
@@ -147,6 +142,7 @@ class Request(Options):
 
         `files` replaces the files that were named.
         """
+        # Imported late, so that a command line that only prints its help starts without it.
         from privacygauge.runs.results import file_hashes
 
         hashes = file_hashes(self.files() if files is None else files)
@@ -171,6 +167,7 @@ COPIED = (".parquet", ".npz", ".npy", *_TEXTS, *(f"{ending}.gz" for ending in _T
 
 def is_copied(text: str, role: Role) -> bool:
     """Return whether a text is the URL of a file or of a model's folder to download."""
+    # A model at a web address is a server to be asked, not a file to be downloaded.
     if url_of(text) is None or text.startswith(("http:", "https:")):
         return False
     return role is Role.MODEL or (role is Role.FILE and text.lower().endswith(COPIED))

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import HelpGroup, Request, Role, amounts, argument, asks
+from privacygauge.audits.asking import HelpGroup, Request, amounts
 from privacygauge.audits.command import Command
 from privacygauge.audits.language_models import ModelsRequest
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
+from privacygauge.runs.options import Role, argument, asks
 
 if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.audit import ClaimAudit
@@ -40,8 +41,8 @@ Example: privacygauge language canaries measure canaries --target model --refere
 """
 _AT_ONCE = 10
 LARGE_AREA = 0.7
-"""Pairs told apart from which on a leak is large; an audit that finds nothing must be able to
-detect that."""
+"""Smallest share of pairs in the right order that is a large leak; an audit that finds nothing must
+be able to detect it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +136,7 @@ class CanaryAudit(Reported):
             title="Audit of canaries in a language model",
             intro=told,
             verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
+            # Without a claim there is nothing that the bound could refute.
             measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
             sections=(_exposures(self), *claim.sections),
             sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
@@ -161,6 +163,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
         key=lambda found: found[0].low,
     )
     told_apart = apart.low > 0.5
+    # Pairs may be told apart although the guesses about so few coins show no epsilon.
     zones = ("No epsilon shown", "Leak") if told_apart and low <= 0 else ()
     gauge = replace(found.gauge, zones=zones)
     unsaid = "Another attack, or canaries of another form, may show more."
@@ -293,6 +296,7 @@ def _exposure(f: CanaryFindings) -> Measure:
     from privacygauge.report.numbers import Shown, decimal
     from privacygauge.report.values import Measure
 
+    # The median, as a few canaries may rank first by chance.
     median = float(np.median(f.exposure))
     return Measure(
         name="exposure",

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Request, Role, asks, option
+from privacygauge.audits.asking import Request
+from privacygauge.runs.options import Role, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work

@@ -9,20 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.asking import (
-    HelpGroup,
-    Metric,
-    Role,
-    TableRequest,
-    amounts,
-    argument,
-    asks,
-    option,
-    shares,
-    with_low,
-)
+from privacygauge.audits.asking import HelpGroup, Metric, TableRequest, amounts, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, argument, asks, option
 from privacygauge.synthetic.options import (
     COLUMNS,
     ColumnKinds,

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Request, Role, asks, missing_option, option, separator_option
+from privacygauge.audits.asking import Request, missing_option, separator_option
 from privacygauge.classifier.forms import standardise_columns
 from privacygauge.classifier.names import MODELS
+from privacygauge.runs.options import Role, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Session, Work

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from privacygauge.audits.asking import R, Request, Role, is_copied
+from privacygauge.audits.asking import R, Request, is_copied
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, today, versions
@@ -17,8 +17,9 @@ from privacygauge.errors import InputError
 from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
 from privacygauge.runs.named import FILES
+from privacygauge.runs.options import Role
 from privacygauge.runs.results import file_hashes
-from privacygauge.runs.store import plan_in, read_run, unchecked_code
+from privacygauge.runs.store import other_versions, plan_in, read_run, unchecked_code
 from privacygauge.runs.user_code import code_in, compared_code
 
 
@@ -165,8 +166,11 @@ class Work:
         return kept if isinstance(kept, str) else ""
 
     def dated(self, report: Report, request: Request) -> Report:
-        """Return a report with its owner's title and note, and the date of its run."""
+        """Return a report with its owner's title and note, and the date and versions of its run."""
         origin = replace(report.origin, made=self.made or report.origin.made)
+        others = other_versions(self.run)
+        if others:
+            origin = replace(origin, provenance={**origin.provenance, "run made with": others})
         return replace(report, origin=origin, name=request.title, note=request.note)
 
     @contextmanager

@@ -27,7 +27,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.group_ranks import ranked_groups
 from privacygauge.evaluate.headline import Fact, Headline
-from privacygauge.evaluate.over_targets import SeveralTargets
+from privacygauge.evaluate.over_targets import Foretold, SeveralTargets
 from privacygauge.evaluate.played import Questions, answer_questions
 from privacygauge.evaluate.playing import (
     audit,
@@ -39,7 +39,6 @@ from privacygauge.evaluate.playing import (
 )
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
-from privacygauge.evaluate.shadow_scaling import Foretold
 from privacygauge.evaluate.slices import (
     SliceTable,
     column_groups,

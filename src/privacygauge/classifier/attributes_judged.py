@@ -120,6 +120,20 @@ class JudgedGuesses:
         return rows[foremost(gain[rows], self.unit[rows], len(rows))]
 
 
+@dataclass(frozen=True, eq=False)
+class Names:
+    """Names of classes, values and records, each of which may be left out."""
+
+    classes: Sequence[str] = ()
+    """The model's names of the classes."""
+    values: Sequence[str] = ()
+    """Names of the values if the sensitive attribute is spread over several columns."""
+    unit: ArrayLike | None = None
+    """(n,) The person behind each record."""
+    ids: ArrayLike | None = None
+    """(n,) Names of the records."""
+
+
 def judged_guesses(
     model: object,
     x: ArrayLike | pd.DataFrame,
@@ -127,8 +141,7 @@ def judged_guesses(
     member: ArrayLike,
     sensitive: str | int | Sequence[str] | Sequence[int],
     *,
-    names: tuple[Sequence[str], Sequence[str]] = ((), ()),
-    people: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
+    names: Names,
     knows_label: bool = True,
     seed: int = 0,
     level: float = 0.95,
@@ -139,30 +152,28 @@ def judged_guesses(
     ----------
     model, x, y, member, sensitive, knows_label, seed, level
         As in `audit_attribute`.
-    names : tuple of two sequences of str
-        The model's names of the classes, and the names of the values if there are several columns.
-    people : tuple of array_like or None
-        The person behind each record, and the names of the records, (n,) each.
+    names : Names
+        Names of classes, values and records.
     """
     table = cast("pd.DataFrame", x) if is_frame(x) else check_records(x, len(np.asarray(y)))
+    # Names of the classes are kept for the model's columns; all else works on codes.
     labels = np.asarray(y)
     side = checks.bools(member, "member", length=len(table))
     found_names = class_names(labels)
-    classes, values = names
     coded = np.searchsorted(found_names, labels.astype(np.str_)) if found_names else labels
     if side.all() or not side.any():
         missing = "non-members" if side.all() else "members"
         raise InputError(f"member must be true for some records and false for others: no {missing}")
     y = checks.classes(coded, "y", length=len(table))
     rng = seeds.stream(seed, "attribute")
-    owner = owners(*people, len(table))
+    owner = owners(names.unit, names.ids, len(table))
     unit = np.arange(len(table)) if owner is None else owner
     lines = said_of_units(unit, side)
-    if owner is None and people[0] is None:
+    if owner is None and names.unit is None:
         # Nobody is named, not even by ids: people are told apart by their features, where possible.
         equal, lines = equal_rows(keys(table), y, side, "features")
         unit = unit if equal is None else equal
-    named = tuple(classes) or found_names
+    named = tuple(names.classes) or found_names
     found = attribute_guesses(
         model,
         table,
@@ -174,23 +185,42 @@ def judged_guesses(
         classes=named,
         knows_label=knows_label,
     )
-    if len(values) == len(found.secret):
+    if len(names.values) == len(found.secret):
         # One of several columns is 1: the value gets the name of that column.
-        called = tuple(values[int(place)] for place in found.secret.names)
+        called = tuple(names.values[int(place)] for place in found.secret.names)
         found = replace(found, secret=replace(found.secret, names=called))
+    secret = found.secret
+    if secret.follow:
+        lines.append(
+            f"{named_columns(secret.follow)} follow from the sensitive column in every record, as "
+            "its dummies or its code do: leave them out of what the adversary knows, or name them "
+            "with it, to be guessed together"
+        )
+    if secret.determined_by:
+        lines.append(
+            f"{named_columns(secret.determined_by)} determine the sensitive column in every "
+            "record: whoever knows them needs no model; leave them out of x if an adversary "
+            "does not know them"
+        )
     imputed = found.imputed
     # The average and the surest guesses share the error rate (Bonferroni).
     error = 1 - level
     of_average = 1 - error * _OF_AVERAGE
     of_surest = 1 - error * (1 - _OF_AVERAGE)
-    shares = {
-        f"share of {name}": found.secret.code == j for j, name in enumerate(found.secret.names)
-    }
+    shares = {f"share of {name}": secret.code == j for j, name in enumerate(secret.names)}
     if len(shares) == 2:
         shares.popitem()  # of two shares one determines the other
     controls = {**({} if isinstance(imputed, Skipped) else {"imputation": imputed}), **shares}
     surest = None
+    added = []
     if not isinstance(imputed, Skipped):
+        # One interval per attack, which hold together.
+        each = bonferroni_level(of_average, len(found.right))
+        for name, hit in found.right.items():
+            members, others = (
+                _gain(hit[part], imputed[part], unit[part], each) for part in (side, ~side)
+            )
+            added.append(GainOverImputation(name, members, others, less(members, others)))
         played = []
         for name, surprise in found.surprise.items():
             standing = np.isfinite(surprise)
@@ -205,51 +235,16 @@ def judged_guesses(
         unit=unit,
         attacks=both_sides(found.right, side, unit, level),
         controls=both_sides(controls, side, unit, level),
-        added=_gains_over_imputation(found, side, unit, of_average),
+        added=tuple(added),
         surest=surest,
-        said=(*lines, *_said_of_columns(found)),
+        said=tuple(lines),
     )
-
-
-def _said_of_columns(found: Guesses) -> tuple[str, ...]:
-    secret = found.secret
-    lines = []
-    if secret.follow:
-        lines.append(
-            f"{named_columns(secret.follow)} follow from the sensitive column in every record, as "
-            "its dummies or its code do: leave them out of what the adversary knows, or name them "
-            "with it, to be guessed together"
-        )
-    if secret.determined_by:
-        lines.append(
-            f"{named_columns(secret.determined_by)} determine the sensitive column in every "
-            "record: whoever knows them needs no model; leave them out of x if an adversary "
-            "does not know them"
-        )
-    return tuple(lines)
 
 
 def named_columns(columns: Sequence[object]) -> str:
     """Return the names of columns, as reports print them."""
     named = [name if isinstance(name, str) else f"column {name}" for name in columns]
     return checks.short_list(named)
-
-
-def _gains_over_imputation(
-    found: Guesses, member: Bools, unit: Ints, level: float
-) -> tuple[GainOverImputation, ...]:
-    imputed = found.imputed
-    if isinstance(imputed, Skipped):
-        return ()
-    # One interval per attack, which hold together at `level`.
-    each = bonferroni_level(level, len(found.right))
-    added = []
-    for name, hit in found.right.items():
-        members, others = (
-            _gain(hit[side], imputed[side], unit[side], each) for side in (member, ~member)
-        )
-        added.append(GainOverImputation(name, members, others, less(members, others)))
-    return tuple(added)
 
 
 def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:

@@ -30,9 +30,14 @@ from privacygauge.evaluate.by_target import Correlation, PerTarget, per_target
 from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import AttackReach, best_supported
-from privacygauge.evaluate.playing import audit, furthest_attack, played_of, telling
+from privacygauge.evaluate.playing import (
+    audit,
+    furthest_attack,
+    played_of,
+    simultaneous_level,
+    telling,
+)
 from privacygauge.evaluate.rates import mean
-from privacygauge.evaluate.simultaneous import simultaneous_level
 from privacygauge.runs.folder import kept_or_scratch
 
 

@@ -124,7 +124,7 @@ class ExportedScores:
 def fields_of(
     given: Mapping[str, NDArray[Any]], name: str, *, table: bool, classes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the arguments of `predictions`, from columns or arrays of n rows by name.
+    """Return the arguments of `predictions`, and notes, from columns or arrays of n rows by name.
 
     `name` is the input's name in messages; `table` says whether messages call these columns;
     `classes` holds the names of the classes in the order of the columns, if the user gives them.
@@ -636,12 +636,20 @@ def _by_number(
 ) -> ExportedScores | None:
     """Return scores in columns p_0, p_1, ..., in p_1, p_2, ..., or in p_1 alone; None without any.
 
-    If numbers are missing, as in p_3, p_5, they name the classes in `truth`.
+    Without underscores (p0, p1, ...) there must be two or more, and none missing. With them, if
+    numbers are missing, as in p_3, p_5, they name the classes in `truth`.
     """
     matches = [re.fullmatch(rf"{stem}_(\d+)", key) for key in given]
     found = sorted({int(match[1]) for match in matches if match})
     if not found:
-        return _by_joined_number(given, kind, stem, name)
+        matches = [re.fullmatch(rf"{stem}(\d+)", key) for key in given]
+        joined = sorted({int(match[1]) for match in matches if match})
+        # Counted from 0 or 1, one after the other; p3 alone may be anything.
+        if len(joined) < 2 or joined != list(range(joined[0], joined[-1] + 1)) or joined[0] > 1:
+            return None
+        columns = [f"{stem}{i}" for i in joined]
+        names = tuple(str(i) for i in joined) if joined[0] else None
+        return ExportedScores(kind, _columns(given, columns, name), frozenset(columns), names)
     # Columns may be counted from 1.
     first = min(found[0], 1)
     wanted = [f"{stem}_{i}" for i in range(first, found[-1] + 1)]
@@ -666,19 +674,6 @@ def _by_number(
         return ExportedScores(kind, _numeric(given[column], column, name), frozenset({column}))
     classes = tuple(str(i) for i in range(1, found[-1] + 1)) if first else None
     return ExportedScores(kind, _columns(given, wanted, name), frozenset(wanted), classes)
-
-
-def _by_joined_number(
-    given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, name: str
-) -> ExportedScores | None:
-    """Return scores in columns p0, p1, ... or p1, p2, ...: two or more, none missing; else None."""
-    matches = [re.fullmatch(rf"{stem}(\d+)", key) for key in given]
-    found = sorted({int(match[1]) for match in matches if match})
-    if len(found) < 2 or found != list(range(found[0], found[0] + len(found))) or found[0] > 1:
-        return None
-    columns = [f"{stem}{i}" for i in found]
-    classes = tuple(str(i) for i in found) if found[0] else None
-    return ExportedScores(kind, _columns(given, columns, name), frozenset(columns), classes)
 
 
 _POSITIVE = ("score", "scores", "y_score", "y_prob", "y_proba")

@@ -77,7 +77,7 @@ def as_predictions(
     elif isinstance(given, Predictions):
         found = given
     elif isinstance(given, Mapping):
-        found = predictions(name=name, **_fields(given, name, classes))
+        found = _predictions(given, name, classes)
     else:
         frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
         if not hasattr(frame, "select_dtypes"):
@@ -85,7 +85,7 @@ def as_predictions(
                 f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
                 f"{type(given).__name__}"
             )
-        found = predictions(name=name, **_fields(frame, name, classes, (*people, *columns)))
+        found = _predictions(frame, name, classes, (*people, *columns))
     return found if unit is None else found.by_unit(unit)
 
 
@@ -156,17 +156,17 @@ def load_predictions(
         if not is_table:
             notes = [name for name in long_columns(content) if name not in wanted]
         content = content.drop(columns=notes)
-    found = predictions(name=str(path), **_fields(content, str(path), classes, (*names, *columns)))
+    found = _predictions(content, str(path), classes, (*names, *columns))
     left_out = (f"{path}: column {name} holds long texts, and was left out" for name in notes)
     return replace(found, notes=(*found.notes, *left_out))
 
 
-def _fields(
+def _predictions(
     content: Mapping[str, ArrayLike] | pd.DataFrame,
     name: str,
     classes: Sequence[str],
     asked: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Predictions:
     table = not isinstance(content, Mapping)
     keys = [str(key) for key in content]
     if twice := [key for i, key in enumerate(keys) if key in keys[:i]]:
@@ -177,7 +177,9 @@ def _fields(
         key if key in asked else usual: _array(values)
         for usual, key, (_, values) in zip(spelled, keys, content.items(), strict=True)
     }
-    return fields_of(arrays, name, table=table, classes=classes)
+    arguments = fields_of(arrays, name, table=table, classes=classes)
+    notes = arguments.pop("notes")
+    return predictions(name=name, **arguments).with_notes(notes)
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:
@@ -277,26 +279,6 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
     write_results(path.parent, {path.name: _file_content(predictions, path.suffix)})
 
 
-def _npz(predictions: Predictions) -> bytes:
-    buffer = io.BytesIO()
-    names = predictions.classes
-    # Names that are numbers would be read as such: labels are then written as these numbers.
-    by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
-    labels = predictions.labels
-    np.savez_compressed(
-        buffer,
-        allow_pickle=False,
-        labels=np.array([int(name) for name in names])[labels] if by_number else labels,
-        member=predictions.member,
-        ids=_of_one_width(predictions.ids, "ids"),
-        **{"logits" if predictions.logits else "probs": predictions.answers},
-        **({} if predictions.unit is None else {"unit": predictions.unit}),
-        **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
-        **{name: _of_one_width(values, name) for name, values in predictions.columns.items()},
-    )
-    return buffer.getvalue()
-
-
 def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Return texts padded to one width, as an .npz file stores them; numbers unchanged."""
     if values.dtype != np.object_:
@@ -343,7 +325,23 @@ def _table(predictions: Predictions) -> pd.DataFrame:
 def _file_content(predictions: Predictions, suffix: str) -> bytes:
     """Return predictions as the content of a file with one of the suffixes."""
     if suffix == ".npz":
-        return _npz(predictions)
+        packed = io.BytesIO()
+        names = predictions.classes
+        # Names that are numbers would be read as such: labels are then written as these numbers.
+        by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
+        labels = predictions.labels
+        np.savez_compressed(
+            packed,
+            allow_pickle=False,
+            labels=np.array([int(name) for name in names])[labels] if by_number else labels,
+            member=predictions.member,
+            ids=_of_one_width(predictions.ids, "ids"),
+            **{"logits" if predictions.logits else "probs": predictions.answers},
+            **({} if predictions.unit is None else {"unit": predictions.unit}),
+            **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
+            **{name: _of_one_width(values, name) for name, values in predictions.columns.items()},
+        )
+        return packed.getvalue()
     table = _table(predictions)
     if suffix == ".csv":
         # Enough digits to distinguish every float.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ from privacygauge.classifier.predictions import (
     Pool,
     Predictions,
     predictions,
-    probabilities,
 )
 from privacygauge.classifier.probe_training import TrainingSetup
 from privacygauge.classifier.shadows import TrainedShadows
@@ -51,8 +49,6 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.over_targets import LOOKS, OverTargets, SeveralTargets, half_width
-from privacygauge.runs.folder import kept_or_scratch
-from privacygauge.runs.store import plan_in
 
 
 @dataclass(frozen=True)
@@ -467,28 +463,6 @@ class Fitted:
     """(k,) The model's names for the classes 0..k-1; not needed if `y` holds these names."""
 
 
-def grown(
-    train: Callable[..., TrainedShadows],
-    played: Callable[[Callable[[int], TrainedShadows]], SeveralTargets],
-    n_shadows: int,
-    run: str | Path | None,
-) -> tuple[TrainedShadows, SeveralTargets | None]:
-    """Return the first target with its shadow models, and the results over all targets.
-
-    `train` trains at least the given number of models in a folder; `played` computes results from
-    it.
-    """
-    with kept_or_scratch(run) as folder:
-
-        def at_least(n: int) -> TrainedShadows:
-            # Use all further models that the folder already holds.
-            known = plan_in(folder)
-            return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
-
-        several = played(at_least)
-        return split(at_least(n_shadows), n_shadows)[0], several
-
-
 def ask_fitted(
     fitted: Fitted, about: TrainingSetup, label_only: LabelOnlyQueries | None, seed: int
 ) -> Predictions:
@@ -523,14 +497,7 @@ def ask_fitted(
     else:
         said = answers_of(fitted.model, about.x, k, names)
     given: dict[str, Any] = {"labels": about.y, "member": member, **said.named}
-    return predictions(**given, notes=said.notes, name="target model")
-
-
-def as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
-    """Return target and pool, both as probabilities: exactly one of them has logits."""
-    if pool.logits:
-        return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
-    return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
+    return predictions(**given, name="target model").with_notes(said.notes)
 
 
 def with_names_of(
@@ -550,10 +517,9 @@ def with_names_of(
         columns=slices,
         unit=unit,
         classes=target.classes,
-        notes=target.notes,
         name="target model",
         **given,
-    )
+    ).with_notes(target.notes)
 
 
 def lone_records(pool: Pool | LogitPool) -> list[str]:

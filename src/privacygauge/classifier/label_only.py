@@ -380,6 +380,11 @@ class LabelOnlyTrainer:
         """Name of the kind of model, as reports print it."""
         return self.inner.name
 
+    @property
+    def kinds(self) -> int:
+        """Number of kinds of queries."""
+        return len(self.only.names)
+
     def around(self, inner: Trainer) -> Trainer:
         """Return the same wrapping of another trainer."""
         return replace(self, inner=inner)

@@ -34,19 +34,6 @@ MOST_SHADOW_ROWS = 2_000_000
 """Largest number of rows that thresholds and posteriors learn from, those of the first models."""
 
 
-def _labels_differ(target: Predictions) -> str:
-    """Return the error message for labels that differ: by order of records, or of classes."""
-    said = "the pool's labels differ from the target's: keep one order of records"
-    if not target.classes:
-        return said
-    numbers = checks.short_list(f"{i} = {text}" for i, text in enumerate(target.classes))
-    return (
-        f"{said}, and say which classes the pool's are (the target's are {numbers}): as labels by "
-        "name, or by an array classes in the pool's file with their names in the order of its "
-        "predictions"
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class PoolGame:
     """One target model, and the adversary's own models on the same records.
@@ -82,18 +69,24 @@ class PoolGame:
                 f"{target.n_queries}: ask all of them the same queries"
             )
         if not np.array_equal(pool.labels, target.labels):
-            raise InputError(_labels_differ(target))
+            said = "the pool's labels differ from the target's: keep one order of records"
+            # Labels by number differ as well where only the order of the classes does.
+            if target.classes:
+                numbers = checks.short_list(
+                    f"{i} = {text}" for i, text in enumerate(target.classes)
+                )
+                said += (
+                    f", and say which classes the pool's are (the target's are {numbers}): as "
+                    "labels by name, or by an array classes in the pool's file with their names "
+                    "in the order of its predictions"
+                )
+            raise InputError(said)
         count = counts_of(pool.inside)
         if (count == len(pool)).all() or not count.any():
             raise InputError("the pool's models must hold some targets and leave out others")
         # With few coins, two models may agree by chance.
-        if checks.n_distinct(target.units) >= MANY_COINS:
-            self._require_independent()
-
-    def _require_independent(self) -> None:
-        """Raise if one of the pool's models is the target or another model, by its coins."""
-        pool = self.pool
-        target = self.target
+        if checks.n_distinct(target.units) < MANY_COINS:
+            return
         # The first coins single out the few models that are compared in full. Row 0 is the target.
         coins = np.vstack([target.member[:MANY_COINS], pool.inside[:, :MANY_COINS]])
         _, kind = np.unique(coins, axis=0, return_inverse=True)

@@ -105,6 +105,10 @@ class Predictions:
         number = checks.frozen(number_units(given, "unit", length=len(self)))
         return replace(self, columns=MappingProxyType(columns), unit=number)
 
+    def with_notes(self, first: Sequence[str]) -> Predictions:
+        """Return the same predictions with further notes, which come before their own."""
+        return replace(self, notes=(*first, *self.notes))
+
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield row slices with their values as float64.
 
@@ -140,7 +144,6 @@ def predictions(
     columns: Mapping[str, ArrayLike] | None = None,
     unit: ArrayLike | None = None,
     classes: Sequence[str] = (),
-    notes: Sequence[str] = (),
     name: str = "predictions",
 ) -> Predictions:
     """Return checked predictions.
@@ -168,8 +171,6 @@ def predictions(
         independent.
     classes : sequence of str, optional
         Names of the k classes, to print in place of their numbers.
-    notes : sequence of str, optional
-        Notes for the report on the origin of the predictions.
     name : str
         Name of the input in error messages.
 
@@ -207,7 +208,7 @@ def predictions(
         raise InputError(
             f"{name}: no {missing} (member must be true for some rows, false for others)"
         )
-    notes = list(notes)
+    notes = []
     if logits is not None and are_probabilities(values):
         kind = "probs"
         logits = None

@@ -15,8 +15,8 @@ from privacygauge.classifier.fitted import (
     Fitted,
     Further,
     ask_fitted,
-    grown,
     merge_queries,
+    split,
     until_narrow,
 )
 from privacygauge.classifier.held import Held, numeric
@@ -26,7 +26,8 @@ from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.probe_training import TrainingSetup
 from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import (
-    Progress,
+    NOT_KEPT,
+    Execution,
     ShadowWork,
     TrainedShadows,
     all_failed,
@@ -47,7 +48,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.store import Run
+from privacygauge.runs.store import plan_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +92,10 @@ def train_missing_shadows(
             raise InputError("half_width goes with audits of probabilities, not with label_only")
         trainer = LabelOnlyTrainer(trainer, label_only, seed)
     existing = None if fitted is None else ask_fitted(fitted, about, label_only, seed)
-    kinds = 1 if label_only is None else len(label_only.names)
     if one_logit and (half_width is not None or label_only is not None):
         raise InputError("one_logit does not go with half_width or label_only: leave one out")
     given = {"with_target": existing is None, "existing": existing, **options}
-    train = partial(train_shadows, trainer, x, y, kinds=kinds, **given)
+    train = partial(train_shadows, trainer, x, y, **given)
     trained: TrainedShadows | TrainedLogits
     several = None
     if half_width is not None:
@@ -106,17 +106,26 @@ def train_missing_shadows(
                 "half_width adds targets that are trained, and a fitted model is one target: its "
                 "interval gets narrower with more records only"
             )
-        played = partial(
-            until_narrow,
-            attacks=single_record_attacks("shared") if attacks is None else attacks,
-            n_shadows=n_shadows,
-            width=half_width,
-            features=numeric(x),
-            unit=options["unit"],
-            seed=seed,
-            level=level,
-        )
-        trained, several = grown(train, played, n_shadows, options["run"])
+        execution = options["execution"]
+        with kept_or_scratch(execution.run) as folder:
+            train = partial(train, execution=replace(execution, run=folder))
+
+            def at_least(n: int) -> TrainedShadows:
+                # Use all further models that the folder already holds.
+                known = plan_in(folder)
+                return train(n_shadows=n if known is None else max(n, known.n_units - 1))
+
+            several = until_narrow(
+                at_least,
+                single_record_attacks("shared") if attacks is None else attacks,
+                n_shadows=n_shadows,
+                width=half_width,
+                features=numeric(x),
+                unit=options["unit"],
+                seed=seed,
+                level=level,
+            )
+            trained, _ = split(at_least(n_shadows), n_shadows)
     elif one_logit:
         trained = train_logits(trainer, x, y, n_shadows=n_shadows, **given)
     else:
@@ -192,12 +201,8 @@ def train_logits(
     unit: Ints | None = None,
     with_target: bool = True,
     seed: int = 0,
-    run: str | Path | None = None,
-    weights: str | Path | None = None,
     existing: Predictions | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    execution: Execution = NOT_KEPT,
 ) -> TrainedLogits:
     """Return predictions of a target, and one logit per shadow model and record.
 
@@ -205,7 +210,7 @@ def train_logits(
     ----------
     trainer : Trainer
         Trainer of models that return logits.
-    x, y, n_shadows, unit, with_target, seed, run, weights, existing, invocation, n_jobs, progress
+    x, y, n_shadows, unit, with_target, seed, existing, execution
         As in `train_shadows`. If the run is kept, its logits stay on disk.
 
     Returns
@@ -232,21 +237,38 @@ def train_logits(
     cohort = cohort_of(x, y, inside, seed)
     # Rounded up; the target's whole vectors are kept in any case.
     whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
-    with kept_or_scratch(run) as folder:
+    with kept_or_scratch(execution.run) as folder:
         opened = trained_run(
             _plan(trainer, cohort, seed=seed, run=folder, whole=whole),
-            LogitWork(
-                trainer, cohort, None if weights is None else Path(weights).absolute(), whole
-            ),
+            LogitWork(trainer, cohort, execution.weights_folder, whole),
             run=folder,
             existing=existing,
-            invocation=invocation,
-            n_jobs=n_jobs,
-            progress=progress,
+            invocation=execution.invocation,
+            n_jobs=execution.n_jobs,
+            progress=execution.progress,
         )
-        return _read_logits(
-            opened, y, inside=inside, whole=whole, with_target=with_target, stays=run is not None
+        stored = opened.array("logit")
+        first = int(with_target)
+        tasks = (stored[task.start : task.stop] for task in opened.plan.tasks)
+        # Task by task, since the stored logits may not fit into memory.
+        finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
+        kept = first + np.flatnonzero(finite[first:])
+        values = np.asarray(opened.array("prediction")[:whole])
+        # The shadow models, without failed ones, that have whole vectors.
+        rows = kept[kept < len(values)]
+        if not len(rows):
+            raise all_failed(len(values) - first)
+        target = (
+            target_of(values[0], True, y=y, member=inside[0], finite=bool(finite[0]))
+            if with_target
+            else None
         )
+        worlds = SomeOf(stored, kept)
+        first_ones = Pool(values[rows], True, inside[rows], y)
+        held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
+        # A scratch folder is about to be deleted: its logits are read into memory.
+        pool = LogitPool(worlds[:] if execution.run is None else worlds, held, first_ones)
+        return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
@@ -286,33 +308,6 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: i
         arrays={**vectors.arrays, "logit": logit},
         settings={**vectors.settings, "keeps": keeps},
     )
-
-
-def _read_logits(
-    run: Run, y: Ints, inside: Bools | Coins, whole: int, with_target: bool, stays: bool
-) -> TrainedLogits:
-    stored = run.array("logit")
-    first = int(with_target)
-    tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
-    # Task by task, since the stored logits may not fit into memory.
-    finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
-    kept = first + np.flatnonzero(finite[first:])
-    values = np.asarray(run.array("prediction")[:whole])
-    # The shadow models, without failed ones, that have whole vectors.
-    rows = kept[kept < len(values)]
-    if not len(rows):
-        raise all_failed(len(values) - first)
-    target = (
-        target_of(values[0], True, y=y, member=inside[0], finite=bool(finite[0]))
-        if with_target
-        else None
-    )
-    worlds = SomeOf(stored, kept)
-    first_ones = Pool(values[rows], True, inside[rows], y)
-    held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
-    # A scratch folder is about to be deleted: its logits are read into memory.
-    pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
-    return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def of_one_logit(pool: Pool | LogitPool) -> list[str]:

@@ -20,6 +20,7 @@ from privacygauge.classifier.trainer import (
     Cohort,
     Trainer,
     Wrapping,
+    kinds_of,
     models_a_task,
     queries_of,
     with_stack,
@@ -84,13 +85,22 @@ class Execution:
     """Options of a run's training: its folder, its processes and the report of progress."""
 
     run: str | Path | None = None
-    """Folder that keeps the predictions; None for none."""
+    """Folder that keeps the predictions, or a URL that fsspec supports; None for none."""
     invocation: Mapping[str, Any] | None = None
     """Settings that start the run again, kept in its folder."""
     n_jobs: int | None = None
     """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
     progress: Progress | None = None
     """Called with the number of models done, and their total."""
+    weights: str | Path | None = None
+    """Folder for the weights of networks, as safetensors, the target's first; None to drop them as
+    soon as the predictions are made. Models that the run holds already are not trained again for
+    their weights."""
+
+    @property
+    def weights_folder(self) -> Path | None:
+        """The absolute path of `weights`: workers may run in other folders."""
+        return None if self.weights is None else Path(self.weights).absolute()
 
 
 NOT_KEPT = Execution()
@@ -173,20 +183,16 @@ def train_shadows(
     n_shadows: int = 16,
     unit: Ints | None = None,
     with_target: bool = True,
-    kinds: int = 1,
     seed: int = 0,
-    run: str | Path | None = None,
-    weights: str | Path | None = None,
     existing: Predictions | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    execution: Execution = NOT_KEPT,
 ) -> TrainedShadows:
     """Return predictions of a target and of shadow models for all records.
 
     Parameters
     ----------
     trainer : Trainer
+        Trainer of the models, which predict all records once for each kind of its queries.
     x : ndarray, shape (n, d)
         Or other records that the trainer takes; see `Cohort`.
     y : ndarray of int, shape (n,)
@@ -197,24 +203,12 @@ def train_shadows(
         Unit of each record: one coin puts all records of a unit in, or leaves all out.
     with_target : bool
         Whether to train a target as well.
-    kinds : int
-        Number of kinds of queries, at least 1: each model predicts all records once per kind.
     seed : int
-    run : str or Path, optional
-        Folder of the run, or a URL that fsspec supports. Models that it already holds are not
-        retrained, so that a run of fewer models grows; without it nothing is kept.
-    weights : str or Path, optional
-        Folder for the weights of networks, as safetensors, the target's first; without it they
-        are dropped as soon as the predictions are made. Models that the run holds already are
-        not trained again for their weights.
     existing : Predictions, optional
         Predictions of an existing target model, kept with the run.
-    invocation : mapping, optional
-        Settings that start the run again, kept in its folder.
-    n_jobs : int, optional
-        Number of processes; by default only the calling one, or as set by
-        ``joblib.parallel_config``, which may name a Dask or Ray cluster.
-    progress : callable, optional
+    execution : Execution, optional
+        Folder, processes and progress. Models that the folder already holds are not retrained, so
+        that a run of fewer models grows.
 
     Returns
     -------
@@ -222,21 +216,39 @@ def train_shadows(
     """
     checks.at_least(1, n_shadows=n_shadows)
     inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)
-    with kept_or_scratch(run) as folder:
+    kinds = kinds_of(trainer)
+    with kept_or_scratch(execution.run) as folder:
         values = train_all(
             trainer,
             cohort_of(x, y, inside, seed, asked=np.tile(np.arange(len(y)), kinds)),
             seed=seed,
             run=folder,
-            weights=None if weights is None else Path(weights).absolute(),
+            weights=execution.weights_folder,
             existing=existing,
-            invocation=invocation,
-            n_jobs=n_jobs,
-            progress=progress,
+            invocation=execution.invocation,
+            n_jobs=execution.n_jobs,
+            progress=execution.progress,
         )
     # Predictions come kind by kind, each for all records.
-    asked = np.tile(inside, kinds), np.tile(y, kinds)
-    return _target_and_pool(values, trainer.logits, *asked, with_target)
+    inside = np.tile(inside, kinds)
+    y = np.tile(y, kinds)
+    # A failed training leaves NaN throughout.
+    finite = np.array([bool(np.isfinite(model).all()) for model in values])
+    logits = trainer.logits
+    target = (
+        target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))
+        if with_target
+        else None
+    )
+    first = int(with_target)
+    kept = np.flatnonzero(finite[first:])
+    if not len(kept):
+        raise all_failed(len(finite) - first)
+    all_kept = len(kept) == len(finite) - first
+    # A slice is a view: without failures the predictions are not copied.
+    rows = slice(first, None) if all_kept else first + kept
+    pool = Pool(values[rows], logits, inside[rows], y)
+    return TrainedShadows(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def cohort_of(
@@ -274,7 +286,7 @@ def train_all(
 ) -> NDArray[Any]:
     """Return the predictions of every model of a cohort, (m, a, k) or (m, a, queries, k).
 
-    `seed` and `existing` are kept with the run; the rest is as in `train_shadows`.
+    `seed` and `existing` are kept with the run; the rest is as in `Execution`.
     """
     opened = trained_run(
         plan_of(trainer, asked, seed, run),
@@ -338,6 +350,12 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         "asked": digest_of(cohort.asked),
         "versions": versions("torch" if trainer.logits else None),
     }
+    dims: tuple[str, ...] = ("model", "record", "class")
+    shape: tuple[int, ...] = cohort.shape
+    # One query per record has no axis of queries.
+    if (queries := queries_of(trainer)) > 1:
+        dims = ("model", "record", "query", "class")
+        shape = (*shape[:2], queries, shape[2])
     known = plan_in(run)
     # The number of models at once may depend on the machine: a run keeps its first choice.
     together = models_a_task(trainer, cohort) if known is None else known.units_a_task
@@ -347,7 +365,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         unit="model",
         n_units=len(cohort),
         units_a_task=together,
-        arrays={"prediction": prediction_array(trainer, cohort, dtype)},
+        arrays={"prediction": ArraySpec(dims, shape, dtype)},
         settings=settings,
         code=code_behind(cohort, trainer),
         # Training set and random state of each model: with digests of single models a run can grow.
@@ -356,35 +374,6 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
             for row, state in zip(cohort.inside, cohort.seeds, strict=True)
         ),
     )
-
-
-def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
-    """Return the array spec of a cohort's predictions, with an axis for queries if several."""
-    m, a, k = cohort.shape
-    if (queries := queries_of(trainer)) == 1:
-        return ArraySpec(("model", "record", "class"), (m, a, k), dtype)
-    return ArraySpec(("model", "record", "query", "class"), (m, a, queries, k), dtype)
-
-
-def _target_and_pool(
-    values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
-) -> TrainedShadows:
-    # A failed training leaves NaN throughout.
-    finite = np.array([bool(np.isfinite(model).all()) for model in values])
-    target = (
-        target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))
-        if with_target
-        else None
-    )
-    first = int(with_target)
-    kept = np.flatnonzero(finite[first:])
-    if not len(kept):
-        raise all_failed(len(finite) - first)
-    all_kept = len(kept) == len(finite) - first
-    # A slice is a view: without failures the predictions are not copied.
-    rows = slice(first, None) if all_kept else first + kept
-    pool = Pool(values[rows], logits, inside[rows], y)
-    return TrainedShadows(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def all_failed(n_models: int) -> InputError:
@@ -473,8 +462,7 @@ def train_predictions(
         n_shadows=n_shadows,
         unit=owner,
         seed=seed,
-        n_jobs=n_jobs,
-        progress=progress,
+        execution=Execution(n_jobs=n_jobs, progress=progress),
     )
     assert trained.target is not None
     rows = trained.pool.rows()

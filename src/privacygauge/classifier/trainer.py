@@ -101,6 +101,11 @@ def queries_of(trainer: Trainer) -> int:
     return int(getattr(trainer, "queries", 1))
 
 
+def kinds_of(trainer: Trainer) -> int:
+    """Return the number of kinds of queries: models predict all records once for each kind."""
+    return int(getattr(trainer, "kinds", 1))
+
+
 def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
     """Return the queries for each record, (n, q, d): the record itself, then its views.
 

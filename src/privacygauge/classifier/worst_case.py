@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -171,21 +172,42 @@ def group_options(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _DrawnLabels:
+    """Wrong classes that a run already holds, so that no model is trained for them again."""
+
+    name: str
+    classes: Ints
+
+    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
+        return self.classes
+
+
 def deal_targets(
     design: WorstCaseDesign,
     x: NDArray[Any],
     y: Ints,
-    label: WrongLabel,
+    wrong: WrongLabel,
     *,
     seed: int,
     unit: Ints | None,
+    run: str | Path | None,
 ) -> tuple[Targets, Bools]:
-    """Return the targets, and a mask of each model's training set, (n_models, n)."""
+    """Return the targets, and a mask of each model's training set, (n_models, n).
+
+    If the choice of wrong labels trains a model, labels that a `run` holds are taken from there.
+    """
     if design.n_models < _FEWEST:
         raise InputError(f"n_models must be at least {_FEWEST}, got {design.n_models}")
+    if run is not None and isinstance(wrong, LeastLikelyLabel):
+        plan = plan_in(run)
+        if plan is not None and plan.settings.get("canaries") == design.n_canaries:
+            # The run's labels begin with those of the canaries, the first records asked about.
+            labels = np.asarray(read_run(run).array("label")[: design.n_canaries], np.int64)
+            wrong = _DrawnLabels(wrong.name, labels)
     rng = seeds.stream(seed, "worst-case", "targets")
     chosen = targets(
-        x, y, design.n_canaries, rng, n_ordinary=design.n_ordinary, label=label, unit=unit
+        x, y, design.n_canaries, rng, n_ordinary=design.n_ordinary, label=wrong, unit=unit
     )
     # A stream apart from the targets': the number of models does not change the targets.
     coins = seeds.stream(seed, "worst-case", "coins")
@@ -212,7 +234,16 @@ def judge_worst_case(
             f"training failed for {int((~finite).sum())} of {len(finite)} models: their "
             "predictions are not finite, or their records hold a single class",
         )
-    pools = _pools(values[finite], trainer.logits, inside[finite], chosen)
+    kept = values[finite]
+    c = len(chosen.canaries)
+    groups = {
+        "canaries": (kept[:, :c], chosen.canaries),
+        "ordinary": (kept[:, c:], chosen.ordinary),
+    }
+    pools = {
+        name: Pool(answers, trainer.logits, inside[finite][:, rows], chosen.y[rows])
+        for name, (answers, rows) in groups.items()
+    }
     units = {"canaries": chosen.unit[chosen.canaries], "ordinary": chosen.unit[chosen.ordinary]}
     found = [_risk(group, pool, units[group], asked) for group, pool in pools.items()]
     ordinary = pools["ordinary"]
@@ -231,18 +262,6 @@ def judge_worst_case(
         skipped=found[0][1],
         warnings=tuple(failed_shadows_warning(np.flatnonzero(~finite), len(finite))),
     )
-
-
-def _pools(values: NDArray[Any], logits: bool, inside: Bools, chosen: Targets) -> dict[str, Pool]:
-    c = len(chosen.canaries)
-    groups = {
-        "canaries": (slice(None, c), chosen.canaries),
-        "ordinary": (slice(c, None), chosen.ordinary),
-    }
-    return {
-        name: Pool(values[:, part], logits, inside[:, rows], chosen.y[rows])
-        for name, (part, rows) in groups.items()
-    }
 
 
 def _risk(
@@ -295,61 +314,6 @@ def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
         round=model,
         unit=np.tile(unit, m),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _DrawnLabels:
-    """Wrong classes that a run already holds, so that no model is trained for them again."""
-
-    name: str
-    classes: Ints
-
-    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
-        return self.classes
-
-
-def as_drawn(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongLabel:
-    """Return the choice of wrong labels: those that a run holds, if drawing them takes a model."""
-    plan = None if run is None or not isinstance(label, LeastLikelyLabel) else plan_in(run)
-    if plan is None or plan.settings.get("canaries") != n_canaries:
-        return label
-    assert run is not None
-    # The run's labels begin with those of the canaries, which are the first records asked about.
-    return _DrawnLabels(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
-
-
-def judged_each_way(
-    trainer: Trainer,
-    ways: Sequence[Way],
-    values: Mapping[str, NDArray[Any]],
-    inside: Bools,
-    chosen: Targets,
-    label: str,
-    asked: TargetOptions,
-) -> tuple[list[AttackedTraining], list[Skipped]]:
-    """Return the results of each training, and the defences whose training failed."""
-    undefended = judge_worst_case(
-        trainer, values[UNDEFENDED][:, 0], inside=inside, chosen=chosen, label=label, asked=asked
-    )
-    if isinstance(undefended, Skipped):
-        where = "without a defence " if ways else ""
-        raise InputError(f"{where}{undefended.reason}")
-    trainings = [AttackedTraining(NO_DEFENCE, undefended)]
-    failed = []
-    for number, way in enumerate(ways):
-        found = judge_worst_case(
-            way.trainer,
-            values[array_of(number)],
-            inside=inside,
-            chosen=chosen,
-            label=label,
-            asked=asked,
-        )
-        if isinstance(found, Skipped):
-            failed.append(Skipped(way.title, found.reason))
-        else:
-            trainings.append(AttackedTraining(way.title, found, way.claim))
-    return trainings, failed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -470,27 +434,22 @@ NAME = "worst_case"
 def trained_and_judged(
     trainer: Trainer,
     x: NDArray[Any],
-    y: Ints,
-    defences: Sequence[TrainingDefence],
-    design: WorstCaseDesign,
-    asked: TargetOptions,
-    owner: Ints | None,
-    execution: Execution,
+    chosen: Targets,
+    inside: Bools,
     *,
-    wrong: WrongLabel,
+    defences: Sequence[TrainingDefence],
+    wrong: str,
+    asked: TargetOptions,
+    execution: Execution,
     before: Before | None,
 ) -> tuple[ComparedTrainings, list[Skipped]]:
     """Return the results of each way to train, and the defences whose training failed.
 
-    `trainer` trains without a defence, and `owner` (n,) is the unit of each record; `wrong` chooses
-    the canaries' labels, and `execution` and `before` are those of `values_each_way`.
+    `trainer` trains without a defence, on the records `inside`; `wrong` names the choice of the
+    canaries' labels, and `execution` and `before` are those of `values_each_way`.
     """
-    seed = asked.seed
-    known = as_drawn(wrong, execution.run, design.n_canaries)
-    chosen, inside = deal_targets(design, x, y, known, seed=seed, unit=owner)
     # Targets are in half of the training sets on average, all other records in every one.
-    ways = ways_of(trainer, defences, 2 * len(y) - len(chosen.asked))
-    states = random_states(seed, len(inside))
+    ways = ways_of(trainer, defences, 2 * len(x) - len(chosen.asked))
     # Predictions are kept of the last epoch. Other models than networks have no epochs: their
     # training counts as one.
     last = trainer.epochs if isinstance(trainer, Networks) else 1
@@ -500,17 +459,27 @@ def trained_and_judged(
             x=x,
             y=chosen.y,
             inside=inside,
-            seeds=states,
+            seeds=random_states(asked.seed, len(inside)),
             n_classes=int(chosen.y.max()) + 1,
             asked=chosen.asked,
         ),
         execution,
-        seed=seed,
+        seed=asked.seed,
         name=NAME,
-        about={"canaries": design.n_canaries, "wrong label": wrong.name},
+        about={"canaries": len(chosen.canaries), "wrong label": wrong},
         before=before,
     )
-    trainings, failed = judged_each_way(
-        trainer, ways, values=values, inside=inside, chosen=chosen, label=wrong.name, asked=asked
-    )
+    judge = partial(judge_worst_case, inside=inside, chosen=chosen, label=wrong, asked=asked)
+    undefended = judge(trainer, values[UNDEFENDED][:, 0])
+    if isinstance(undefended, Skipped):
+        where = "without a defence " if ways else ""
+        raise InputError(f"{where}{undefended.reason}")
+    trainings = [AttackedTraining(NO_DEFENCE, undefended)]
+    failed = []
+    for number, way in enumerate(ways):
+        found = judge(way.trainer, values[array_of(number)])
+        if isinstance(found, Skipped):
+            failed.append(Skipped(way.title, found.reason))
+        else:
+            trainings.append(AttackedTraining(way.title, found, way.claim))
     return ComparedTrainings(tuple(trainings), asked.n_together, chosen), failed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from privacygauge.audits.asking import OptionSpec, Request, Role, is_copied
+from privacygauge.audits.asking import Request, is_copied
 from privacygauge.audits.attribute.command import COMMAND as ATTRIBUTE
 from privacygauge.audits.canaries import MEASURE
 from privacygauge.audits.classifier.command import COMMAND as CLASSIFIER
@@ -34,6 +34,7 @@ from privacygauge.audits.worst_case.command import COMMAND as WORST_CASE
 from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import place_text, require_local, url_of
+from privacygauge.runs.options import Role
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
@@ -118,11 +119,6 @@ def _with_signature(
     run.__signature__ = inspect.Signature([*first, *parameters])  # type: ignore[attr-defined]
     run.__doc__ = text
     return run
-
-
-def _parameters(request: type[Request]) -> list[inspect.Parameter]:
-    """Return one typer parameter per field of a request."""
-    return [_parameter(f, asked) for f, asked in request.asked()]
 
 
 _PLAIN: Mapping[str, Any] = {"bool": bool, "int": int, "float": float, "str": str, "None": None}
@@ -211,25 +207,23 @@ def _run_command(command: Command[Any], given: Mapping[str, Any]) -> int:
         with_copies(request) as here,
     ):
         if given.get("plan_only"):
-            return _plan_only(command, here, work)
+            if run is not None:
+                # Plans a run without computing its tasks.
+                with sharing(plan_only=True):
+                    command.play(here, work)
+                if plan_in(run) is not None:
+                    again = f"privacygauge worker {place_text(run.parent)}"
+                    work.say(
+                        f"The run is planned. Compute it, in as many processes as you like: {again}"
+                    )
+                    return 0
+            raise InputError(
+                "--plan-only needs a run, and none is kept here: leave it out, or give --out"
+            )
         audit = command.play(here, work)
     return conclude(
         work.dated(audit.report(), request), limits, folder=folder, json=json, quiet=quiet
     )
-
-
-def _plan_only(command: Command[Any], request: Request, work: Work) -> int:
-    """Plan a run without computing its tasks; return the exit code."""
-    from privacygauge.runs.store import plan_in
-
-    if work.run is not None:
-        with sharing(plan_only=True):
-            command.play(request, work)
-        if plan_in(work.run) is not None:
-            again = f"privacygauge worker {place_text(work.run.parent)}"
-            work.say(f"The run is planned. Compute it, in as many processes as you like: {again}")
-            return 0
-    raise InputError("--plan-only needs a run, and none is kept here: leave it out, or give --out")
 
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,33 +245,36 @@ def _is_list(f: Field[Any]) -> bool:
     return str(f.type).startswith(("tuple", "Sequence"))
 
 
-def _parameter(f: Field[Any], asked: OptionSpec) -> inspect.Parameter:
-    """Return the typer parameter for a field of a request."""
-    required = f.default is MISSING
-    default = inspect.Parameter.empty if required else f.default
-    if _is_list(f):
-        annotation: Any = list[str] | None
-        default = None
-    # A `Path` would turn the two slashes of a URL into one.
-    elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
-        annotation = Path if required else Path | None
-    else:
-        # Of a name or an object, the name.
-        types = (_PLAIN[name] for name in str(f.type).split(" | ") if name in _PLAIN)
-        annotation = reduce(or_, types)
-    # Defaults that say something: neither empty nor the off state of a switch.
-    plain = not required and f.default not in (None, "", ()) and not _is_list(f)
-    shared: dict[str, Any] = {
-        "help": asked.help,
-        "show_default": plain and f.default is not False,
-        "rich_help_panel": asked.panel or None,
-    }
-    if asked.metavar:
-        shared["metavar"] = asked.metavar
-    if asked.offers:
-        shared["autocompletion"] = options.names(*asked.offers)
-    info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
-    return _keyword_parameter(f.name, annotation, default, info)
+def _parameters(request: type[Request]) -> list[inspect.Parameter]:
+    """Return one typer parameter per field of a request."""
+    found = []
+    for f, asked in request.asked():
+        required = f.default is MISSING
+        default = inspect.Parameter.empty if required else f.default
+        if _is_list(f):
+            annotation: Any = list[str] | None
+            default = None
+        # A `Path` would turn the two slashes of a URL into one.
+        elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
+            annotation = Path if required else Path | None
+        else:
+            # Of a name or an object, the name.
+            types = (_PLAIN[name] for name in str(f.type).split(" | ") if name in _PLAIN)
+            annotation = reduce(or_, types)
+        # Defaults that say something: neither empty nor the off state of a switch.
+        plain = not required and f.default not in (None, "", ()) and not _is_list(f)
+        shared: dict[str, Any] = {
+            "help": asked.help,
+            "show_default": plain and f.default is not False,
+            "rich_help_panel": asked.panel or None,
+        }
+        if asked.metavar:
+            shared["metavar"] = asked.metavar
+        if asked.offers:
+            shared["autocompletion"] = options.names(*asked.offers)
+        info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
+        found.append(_keyword_parameter(f.name, annotation, default, info))
+    return found
 
 
 def _common(command: Command[Any]) -> list[inspect.Parameter]:

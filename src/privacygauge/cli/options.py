@@ -34,6 +34,7 @@ def from_fields(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[...
     hints = get_type_hints(kind, include_extras=True)
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
+        # The last parameter is the value itself, which typer never sees.
         *before, _ = inspect.signature(run, eval_str=True).parameters.values()
         own = [
             inspect.Parameter(
@@ -61,6 +62,7 @@ def names(*known: str) -> Callable[[str], list[str]]:
     """Return a shell completion for one of the names, or several separated by commas."""
 
     def complete(incomplete: str) -> list[str]:
+        # Of several names only the last one is still being typed.
         begun, comma, last = incomplete.rpartition(",")
         return [f"{begun}{comma}{name}" for name in known if name.startswith(last)]
 

@@ -120,6 +120,7 @@ def conclude(
     quiet: bool,
 ) -> int:
     """Check a report against limits, write and print it, and return the exit code."""
+    # Checked before anything is written: the page shows the limits with their results.
     failures = exceeded_limits(report, limits)
     if not quiet and not failures:
         for line in never_exceeded(limits):

@@ -18,7 +18,6 @@ from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
     from privacygauge.register.audit import RiskRegister
-    from privacygauge.register.line import RegisterLine
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -140,34 +139,20 @@ def model_card(
     are the names of the model and the data on the card.
     """
     from privacygauge.cli.output import emit_text
-    from privacygauge.register.audit import card_of
+    from privacygauge.register.audit import REPORT, card_of, read_line
+    from privacygauge.register.line import line_of
 
     if out is not None:
         require_free(out, [CARD])
         check_writable(out)
-    card = card_of(_line(run, own, audited, name), dataset)
-    emit_text(card, "-" if out is None else out / CARD, "--out")
-
-
-def refuse_with(options: dict[str, object]) -> None:
-    """Refuse options that do not apply to a model card."""
-    for option, value in options.items():
-        if value:
-            raise InputError(
-                f"{option} does not go with --model-card: call privacygauge report once for each"
-            )
-
-
-def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
-    """Return the line of the report in a folder or its parent, or else of the run there."""
-    from privacygauge.register.audit import REPORT, read_line
-    from privacygauge.register.line import line_of
-
-    for folder in (run, own):
-        if (folder / REPORT).is_file():
-            return read_line(folder, name)
+    # A written report comes first: the run is read only where there is none.
+    written = [place for place in (run, own) if (place / REPORT).is_file()]
     if run.is_file():
-        return read_line(run, name)
-    if not run.is_dir():
+        written.append(run)
+    if written:
+        line = read_line(written[0], name)
+    elif run.is_dir():
+        line = line_of(audited(), name or own.name)
+    else:
         raise InputError(f"{run} does not exist")
-    return line_of(audited(), name or own.name)
+    emit_text(card_of(line, dataset), "-" if out is None else out / CARD, "--out")

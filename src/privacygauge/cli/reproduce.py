@@ -64,8 +64,9 @@ def reproduce(asked: _ReproduceOptions) -> None:
 
     Example: privacygauge reproduce long-table2 --quick
     """
-    from privacygauge.cli.output import check_json, emit_rows, emit_text
-    from privacygauge.reproduce import ITEMS, Effort, reproduction
+    from privacygauge.cli.output import bar, check_json, emit_rows, emit_text
+    from privacygauge.reproduce import ITEMS, Effort, make, reproduction
+    from privacygauge.reproduce.catalogue import judgement
     from privacygauge.reproduce.page import page as written
     from privacygauge.runs import execute
 
@@ -96,26 +97,15 @@ def reproduce(asked: _ReproduceOptions) -> None:
     with execute.backend(asked.backend):
         if chosen is None:
             _all(effort, asked.out, asked.json, asked.quiet)
-        else:
-            _reproduce_one(chosen.name, effort, out=asked.out, json=asked.json, quiet=asked.quiet)
-
-
-def _reproduce_one(
-    name: str, effort: Effort, out: Path | None, json: str | None, quiet: bool
-) -> None:
-    from privacygauge.cli.output import bar, emit_text
-    from privacygauge.reproduce import make, reproduction
-    from privacygauge.reproduce.catalogue import judgement
-
-    chosen = reproduction(name)
-    run = None if out is None else make.run_folder(out, chosen, effort)
-    with bar("Training models", quiet) as progress:
-        result = make.make_result(chosen, replace(effort, run=run, progress=progress))
-    if out is not None:
-        make.keep(chosen, result, out)
-    if json is not None:
-        emit_text(result.to_json(judgement(name, result.form, result.data)), json)
-    if not quiet and json != "-":
+            return
+        run = None if asked.out is None else make.run_folder(asked.out, chosen, effort)
+        with bar("Training models", asked.quiet) as progress:
+            result = make.make_result(chosen, replace(effort, run=run, progress=progress))
+    if asked.out is not None:
+        make.keep(chosen, result, asked.out)
+    if asked.json is not None:
+        emit_text(result.to_json(judgement(chosen.name, result.form, result.data)), asked.json)
+    if not asked.quiet and asked.json != "-":
         _print(result)
 
 
@@ -125,6 +115,7 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
     from privacygauge.reproduce import REPRODUCTIONS
     from privacygauge.reproduce.make import make_all
 
+    # Each outcome is printed as it comes: all of them together take long.
     outcomes = []
     with kept_or_scratch(out) as kept:
         folder = Path(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -89,6 +90,7 @@ class _NamedAgain:
             "generator": self.generator,
             "metric": self.metric,
         }
+        # Named again by the user: a run folder from elsewhere must not make this machine run code.
         place, command, asked = _load_started(self.run, self.data)
         request = command.request.kept(named_again(asked, code, place))
         require_local_files(request)
@@ -169,15 +171,19 @@ def report(asked: _ReportOptions) -> None:
 
     Example: privacygauge report privacygauge-report --model-card --name triage
     """
-    from privacygauge.cli.register import model_card, refuse_with
+    from privacygauge.cli.register import model_card
     from privacygauge.runs.named import RUN
 
     run = asked.run
     if asked.card:
         require_local(run, "model cards are made of reports")
-        refuse_with(
-            {"--json": asked.json, "--fail-above": asked.fail_above, "--policy": asked.policy}
-        )
+        others = {"--json": asked.json, "--fail-above": asked.fail_above, "--policy": asked.policy}
+        for option, value in others.items():
+            if value:
+                raise InputError(
+                    f"{option} does not go with --model-card: call privacygauge report once for "
+                    "each"
+                )
         # A report lies in the folder above that of its run.
         place = run.absolute()
         own = place.parent if place.name == RUN else place
@@ -237,9 +243,11 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 def _report_of_run(command: Command[Any], request: Request, work: Work) -> Report:
     """Compute the missing tasks of a run, if any, and return its report."""
     from privacygauge.audits.work import with_copies
+    from privacygauge.runs.store import only_read
 
     request.check(work.jobs)
-    with with_copies(request) as here:
+    reading = only_read() if work.recorded else nullcontext()
+    with reading, with_copies(request) as here:
         return work.dated(command.play(here, work).report(), request)
 
 
@@ -278,6 +286,7 @@ def _write_results(
     from privacygauge.runs import execute
     from privacygauge.runs.store import forget_failure
 
+    # Limits and places first: what is mistyped is refused before anything is computed.
     limits = asked_limits(command, request, results.fail_above, results.policy)
     json = results.json
     usual = work.folder if results.out is None and json is None else results.out

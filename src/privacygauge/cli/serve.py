@@ -166,7 +166,7 @@ def serve(context: typer.Context, asked: _ServeOptions) -> None:
                 guard=asked.guard,
                 scope=asked.scope,
                 budget=budget,
-                keep=asked.keep or None,
+                keep=asked.keep or None,  # a board that exists keeps its own setting
                 metric=asked.metric,
                 public=asked.public,
             )
@@ -298,6 +298,7 @@ def results(database: Database = "leaderboard.sqlite", json: options.Json = None
     from privacygauge.cli.output import check_json, emit_rows, print_line
     from privacygauge.holdout.server.standings import ending
 
+    # A place that cannot be written is refused before the scores are worked out.
     check_json(json)
     found = ending(_connect(database))
     emit_rows([asdict(each) for each in found.results], json)

@@ -227,6 +227,7 @@ def is_absent(value: Any) -> bool:
 def vector(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[Any]:
     """Return `values`, of shape (n,) or (n, 1), as an array (n,) of the given length."""
     array = np.asarray(values)
+    # A single column of a table or a data frame is meant as a vector.
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -153,15 +153,16 @@ class Equal:
         least = min(int(np.count_nonzero(side)) for side in (member, ~member))
         if int(np.bincount(unit).max()) > max(_FEWEST, _LARGEST * least):
             return False
-        shares = [self._share_of_one_for_a_class(side) for side in (member, ~member)]
-        return max(shares) < _MOSTLY or min(shares) > _RARELY
-
-    def _share_of_one_for_a_class(self, side: Bools) -> float:
-        """Return the share of a side's rows that are equal to at least half of their class."""
-        labels = self.labels[side]
-        equal = units.number_units(number_with_class(self.rows, self.labels)[side])
-        of_class, alike = (np.bincount(number)[number] for number in (labels, equal))
-        return float(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
+        same = number_with_class(self.rows, self.labels)
+        # Share of each side's rows that are equal to at least half of their class.
+        shares = []
+        for side in (member, ~member):
+            labels = self.labels[side]
+            equal = units.number_units(same[side])
+            of_class = np.bincount(labels)[labels]
+            alike = np.bincount(equal)[equal]
+            shares.append(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
+        return bool(max(shares) < _MOSTLY or min(shares) > _RARELY)
 
     def across(self, member: Bools) -> Bools:
         """Return a mask of rows with an equal row of the same class on the other side, (n,)."""

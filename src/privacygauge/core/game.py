@@ -71,6 +71,7 @@ class Observation:
     @property
     def n_classes(self) -> int:
         """One more than the largest class among targets and shadow records, at least 1."""
+        # A class that only shadow records have needs a threshold too: arrays go by class number.
         known = 0 if self.shadow is None else int(self.shadow.stratum.max())
         return 1 + max(known, int(self.stratum.max(initial=0)))
 
@@ -159,7 +160,19 @@ def rounds_of_models(
             f"at least one of the models must be a world and one a target, got {own} worlds and "
             f"{k - own} targets"
         )
-    _require_coins(inside, own, np.arange(inside.shape[1]) if unit is None else unit)
+    # A target model with all records, or none, has no secret.
+    one_sided = np.flatnonzero(inside.all(axis=1) | ~inside.any(axis=1))
+    for number in one_sided[one_sided >= own].tolist():
+        which = "all" if inside[number].all() else "none"
+        raise InputError(f"model {number} was trained on {which} of the records: leave it out")
+    # Equal counts come from exact halves: fair coins give them in 20 units hardly ever.
+    counts = inside.sum(axis=0)
+    n_units = inside.shape[1] if unit is None else checks.n_distinct(unit)
+    if n_units >= MANY_UNITS and np.ptp(counts) == 0:
+        raise InputError(
+            f"each record is in exactly {counts[0]} of the {k} models, so that the "
+            "others give a model's members away: draw fair coins for each model (coin_flips)"
+        )
     # Frozen once, so that all rounds share the arrays without copies.
     worlds = checks.frozen(signal[:own])
     coins = checks.frozen(inside[:own])
@@ -174,21 +187,6 @@ def rounds_of_models(
         )
         for seen, secret in zip(signal[own:], inside[own:], strict=True)
     )
-
-
-def _require_coins(inside: Bools, first: int, unit: Ints) -> None:
-    """Refuse target models (from `first` on) without secrets, and counts that reveal them."""
-    one_sided = np.flatnonzero(inside.all(axis=1) | ~inside.any(axis=1))
-    for number in one_sided[one_sided >= first].tolist():
-        which = "all" if inside[number].all() else "none"
-        raise InputError(f"model {number} was trained on {which} of the records: leave it out")
-    # Equal counts come from exact halves: fair coins give them in 20 units hardly ever.
-    counts = inside.sum(axis=0)
-    if checks.n_distinct(unit) >= MANY_UNITS and np.ptp(counts) == 0:
-        raise InputError(
-            f"each record is in exactly {counts[0]} of the {len(inside)} models, so that the "
-            "others give a model's members away: draw fair coins for each model (coin_flips)"
-        )
 
 
 class Rule(Protocol):
@@ -263,11 +261,7 @@ class Play:
             return self
         # The whole play is kept, since records that are not compared have scores too.
         rows = compared[self.transcript.target]
-        some = {
-            name: getattr(self.transcript, name)[rows]
-            for name in ("score", "secret", "target", "round", "unit")
-        }
-        return Play(Transcript(**some), self.decisions[rows], self.notes, self)
+        return Play(self.transcript.part(rows), self.decisions[rows], self.notes, self)
 
 
 def play(
@@ -304,32 +298,19 @@ def play(
         )
         transcripts.append(transcript)
         decisions.append(scores.rule.decide(transcript))
+        # Each note once, in the order of the rounds: most rounds give the same ones.
         notes += [note for note in scores.notes if note not in notes]
-    return Play(_join_transcripts(transcripts), _joined_decisions(decisions), tuple(notes))
-
-
-def _join_transcripts(transcripts: Sequence[Transcript]) -> Transcript:
-    if len(transcripts) == 1:
-        return transcripts[0]
-    return Transcript(
+    if len(rounds) == 1:  # shares its read-only arrays instead of copying them
+        return Play(transcripts[0], decisions[0], tuple(notes))
+    joined = Transcript(
         score=np.concatenate([t.score for t in transcripts]),
         secret=np.concatenate([t.secret for t in transcripts]),
         target=np.concatenate([t.target for t in transcripts]),
         round=np.concatenate([t.round for t in transcripts]),
         unit=np.concatenate([t.unit for t in transcripts]),
     )
-
-
-def _joined_decisions(decisions: Sequence[Decisions]) -> Decisions:
-    if len(decisions) == 1:
-        return decisions[0]
-    return Decisions(
-        guess=np.concatenate([d.guess for d in decisions]),
-        secret=np.concatenate([d.secret for d in decisions]),
-        target=np.concatenate([d.target for d in decisions]),
-        rule=decisions[0].rule,
-        unit=np.concatenate([d.unit for d in decisions]),
-    )
+    guess = np.concatenate([d.guess for d in decisions])
+    return Play(joined, joined.decided(guess, decisions[0].rule), tuple(notes))
 
 
 def _signals(signals: Mapping[str, Floats], length: int) -> Mapping[str, Floats]:

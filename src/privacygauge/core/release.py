@@ -86,6 +86,7 @@ class SomeOf:
 
     def __getitem__(self, rows: Any, /) -> Any:
         """Return the selected values as a numpy array."""
+        # Only the first axis is renumbered: the others are selected as they are.
         first, *rest = rows if isinstance(rows, tuple) else (rows,)
         return self.stored[(self.numbers[first], *rest)]
 
@@ -297,6 +298,7 @@ class Coins:
 
     def above(self, others: Coins) -> Coins:
         """Return these worlds followed by others of the same records."""
+        # The others' generators come after these, so that their indices move up.
         return Coins(
             (*self.states, *others.states),
             np.concatenate([self.source, others.source + len(self.states)]),

@@ -45,6 +45,7 @@ def stream(seed: int, *roles: str | int) -> np.random.Generator:
 
 def non_negative(seed: int) -> int:
     """Return `seed` if it is an integer of at least 0."""
+    # A bool is an int for Python, and never meant as a seed.
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
     return int(seed)

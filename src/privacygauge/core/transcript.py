@@ -76,6 +76,7 @@ class _Rows:
         """Lower bounds on the effective numbers of independent member and non-member rows."""
         if not self.repeated:
             return self.n_in, self.n_out
+        # As if all rows of a unit were alike: no true dependence leaves fewer independent rows.
         return units.worth(self.unit[self.secret]), units.worth(self.unit[~self.secret])
 
 

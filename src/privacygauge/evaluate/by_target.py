@@ -209,9 +209,25 @@ def evaluate_targets(
     checks.level(level)
     if not scores:
         raise InputError("scores must hold at least one record, got none")
-    guesses = [found.guesses(found.best_cuts()) for found in scores]
-    pairs = list(zip(scores, guesses, strict=True))
-    targets = tuple(_evaluate_target(found, guessed, level) for found, guessed in pairs)
+    guesses = []
+    targets = []
+    for found in scores:
+        transcript = found.transcript()
+        # The curve needs no threshold; accuracy and epsilon each have their own, learnt on own
+        # releases.
+        curve = roc(transcript)
+        guesses.append(found.guesses(found.best_cuts()))
+        counted = found.guesses(found.epsilon_cuts(level))
+        limit = epsilon.largest_certifiable_epsilon(transcript.n_in, transcript.n_out, level)
+        targets.append(
+            TargetEvaluation(
+                auc=auc(transcript, level, curve=curve),
+                accuracy=decision.balanced_accuracy(guesses[-1], level),
+                tpr_at_fpr=tprs_at_fprs(curve, FPRS, level),
+                epsilon=epsilon.epsilon_lower_bound(counted, level=level),
+                epsilon_limit=limit,
+            )
+        )
     own = np.array([found.own_auc() for found in scores])
     rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
     mean = mean_auc_of_records(scores, level)
@@ -242,11 +258,11 @@ def evaluate_targets(
     return AttackEvaluation(
         name,
         variant,
-        targets=targets,
+        targets=tuple(targets),
         own_auc=checks.frozen(own),
         told=checks.frozen(significant),
         auc=mean,
-        accuracy=_mean_accuracy(pairs, level),
+        accuracy=_mean_accuracy(list(zip(scores, guesses, strict=True)), level),
         tpr_at_fpr=tuple(
             (r[0].fpr, float(np.mean([x.estimate.value for x in r]))) for r in rates_of
         ),
@@ -256,22 +272,6 @@ def evaluate_targets(
         n_out=sum(guessed.n_out for guessed in guesses),
         notes=notes,
         inverted=below_chance(below),
-    )
-
-
-def _evaluate_target(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
-    transcript = scores.transcript()
-    # The curve needs no threshold; accuracy and epsilon each have their own, learnt on own
-    # releases.
-    curve = roc(transcript)
-    return TargetEvaluation(
-        auc=auc(transcript, level, curve=curve),
-        accuracy=decision.balanced_accuracy(guesses, level),
-        tpr_at_fpr=tprs_at_fprs(curve, FPRS, level),
-        epsilon=epsilon.epsilon_lower_bound(
-            scores.guesses(scores.epsilon_cuts(level)), level=level
-        ),
-        epsilon_limit=epsilon.largest_certifiable_epsilon(transcript.n_in, transcript.n_out, level),
     )
 
 

@@ -29,14 +29,16 @@ from privacygauge.evaluate.claim import (
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
 from privacygauge.evaluate.sampled_steps import SampledSteps
-from privacygauge.evaluate.threshold_selection import (
+from privacygauge.evaluate.two_rates import (
     ChosenCut,
+    Counts,
     bounds_at_all_times,
     epsilon_cut,
+    exact_epsilon,
+    exact_mu,
     guesses_in_order,
     mu_line,
 )
-from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 _POINTS = 16
 """Largest number of points of a curve."""

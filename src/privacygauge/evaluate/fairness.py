@@ -123,8 +123,8 @@ class Comparison:
     """Columns that tell the sides apart and whose values, of several rows each, are on one side
     only, with the number of these values: what was dealt to the sides may be whole groups."""
     alone: Bools | None = None
-    """(n,) True for members that are like no non-member, so that they are compared with nobody;
-    None where rows were not matched."""
+    """(n,) True for members without similar non-members, which are compared with nobody; None if
+    rows were not matched."""
     clustered: bool = False
     """Whether rows seem to share people although there are no unit labels, so that the number of
     independent rows is unknown."""
@@ -281,7 +281,9 @@ def compare(
     score = _propensity(matched, secret, unit, rng)
     # The first stratification inside which the blind attacker fails is taken.
     for strata in _strata(matched, score, len(secret)):
-        if _overlap(strata, secret) < ENOUGH:
+        # Non-members in the stratum of each row: enough of them for most of the members.
+        alike = np.bincount(strata, ~secret)[strata]
+        if np.mean(alike[secret] >= _FEWEST_ALIKE) < ENOUGH:
             continue
         kept = _balance_strata(strata, secret, unit, rng)
         if min(checks.n_distinct(unit[kept & side]) for side in (secret, ~secret)) < FEWEST:
@@ -300,7 +302,7 @@ def compare(
                 blind=first,
                 left=again,
                 differences=differences,
-                alone=secret & (np.bincount(strata, ~secret)[strata] < _FEWEST_ALIKE),
+                alone=secret & (alike < _FEWEST_ALIKE),
             )
     return Comparison(
         state="different", compared=usable, blind=first, left=None, differences=differences
@@ -498,14 +500,6 @@ def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
         edges = np.unique(np.quantile(score, np.linspace(0, 1, number + 1)[1:-1]))
         tried.append(np.searchsorted(edges, score, side="right"))
     return tried
-
-
-def _overlap(strata: Ints, secret: Bools) -> float:
-    """Return the share of the members that are in strata with enough non-members."""
-    n = int(strata.max()) + 1
-    inside = np.bincount(strata[secret], minlength=n)
-    outside = np.bincount(strata[~secret], minlength=n)
-    return float(np.sum(inside[outside >= _FEWEST_ALIKE])) / float(np.sum(inside))
 
 
 def _balance_strata(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Generator) -> Bools:

@@ -138,8 +138,8 @@ class Questions:
     detectable: Detectable
     """Smallest leaks that this audit would have detected."""
     below: int = 0
-    """Lower bound on the number of members that score below all other records, as nobody does by
-    chance; 0 if some stand out above the others."""
+    """Lower bound on the number of members with scores below all other records, beyond chance; 0
+    if some stand out above the others."""
     group_below: RankedGroup | None = None
     """The group whose members rank below its non-members, worse than by chance."""
 
@@ -180,6 +180,8 @@ def answer_questions(
     # A quarter of the verdict's error.
     of_few = 1 - SHARE * (1 - level)
     found = tail(played, rng, of_few, handicaps=handicaps)
+    # Members below all others are looked for only where none stand out above them: one leak is
+    # enough for a verdict, and each look costs a share of the error.
     beneath = None
     if found is not None and not found.shown and not found.apart:
         turned = [(title, replace(one, score=-one.score)) for title, one in played]

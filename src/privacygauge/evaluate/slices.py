@@ -265,7 +265,7 @@ def column_groups(
 
 
 _BEGINNING = re.compile(r"[^-_/.:; ]+(?=[-_/.:; ])|[^\W\d_]+(?=\d)")
-"""What stands before the first separator, or the letters before the first digit."""
+"""Text before the first separator, or the letters before the first digit."""
 
 
 def id_groups(ids: NDArray[Any]) -> NDArray[np.str_] | None:

@@ -172,20 +172,19 @@ def tail(
     top = int(best.depths[place]) if len(best.depths) else 0
     exposed = 0
     if p_value <= 1 - level:
-        bounds = [
-            _surely(
-                int(inside[one.order[:depth]].sum()),
-                int(depth),
-                n=n,
-                n_in=n_in,
-                critical=critical / factor,
-            )
-            for one, values, factor in zip(tops, own, factors, strict=True)
+        exposed = 1
+        for one, values, factor in zip(tops, own, factors, strict=True):
             # Tops nearly as significant as the best; `critical` is joint for all, so the largest
             # bound is valid.
-            for depth in one.depths[values <= 4 * least]
-        ]
-        exposed = max([1, *bounds])
+            for depth in one.depths[values <= 4 * least].tolist():
+                members = int(inside[one.order[:depth]].sum())
+                allowed_p = critical / factor / max(1.0, depth / _SHALLOW)
+                # With some members sure of a place, are the others compatible with chance? The
+                # smallest number that is not refuted is the bound.
+                sure = np.arange(min(members, depth))
+                p = hypergeom.sf(members - sure - 1, n - sure, n_in - sure, depth - sure)
+                above = np.flatnonzero(p > allowed_p)
+                exposed = max(exposed, int(above[0]) if len(above) else len(sure))
     n_apart = 0
     if not exposed:
         # Only if ranks show nothing: distances rest on a fitted tail, ranks on no assumption.
@@ -409,14 +408,3 @@ def _bits(
         np.put_along_axis(dealt, order, among, axis=1)
         bits[:, columns] = dealt
     return bits
-
-
-def _surely(members: int, top: int, n: int, n_in: int, critical: float) -> int:
-    """Return a lower bound on the members that stand out, from the number of members in a top."""
-    allowed = critical / max(1.0, top / _SHALLOW)
-    # With `exposed` members sure of a place, are the others compatible with chance? The smallest
-    # number that is not refuted is the bound.
-    exposed = np.arange(min(members, top))
-    p = hypergeom.sf(members - exposed - 1, n - exposed, n_in - exposed, top - exposed)
-    above = np.flatnonzero(p > allowed)
-    return int(above[0]) if len(above) else len(exposed)

@@ -51,6 +51,7 @@ def both_sides(
     (0.8, 0.0, True)
     """
     each = bonferroni_level(level, max(1, len(hits)))
+    # Each rate is stated on its own; only the differences are compared with each other.
     owners = unit[member], unit[~member]
     return tuple(
         BothSides(

@@ -203,8 +203,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
             ids=asked,
             unit=owner[asked],
             classes=class_names(labels),
-            notes=Answers(probs, False, times).notes,
-        )
+        ).with_notes(Answers(probs, False, times).notes)
         self.predictions_ = replace(seen, columns={})  # a plain dict, which can be pickled
         score = signals(self.predictions_)["modified-entropy"]
         rows_of = Transcript(score, found.member, unit=owner[asked])

@@ -75,6 +75,7 @@ def audit_trainer(
     The same calls resume an interrupted training: the coins that follow from the arguments must be
     those in `out`.
     """
+    # Before the callback is imported, which needs all of them.
     absent = [name for name in ("torch", "transformers", "accelerate") if find_spec(name) is None]
     if absent:
         raise InputError(

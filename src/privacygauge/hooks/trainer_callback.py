@@ -288,8 +288,18 @@ class LanguageModelAudit(TrainerAudit):
         play: Any = audit_causal if self.kind == "causal" else audit_masked
         sides = [self.side(True), self.side(False)]
         # Token ids of the training mean the same to both models only with equal tokenizers.
-        if self.kind == "causal" and target.tokenizer.sha256 == reference.tokenizer.sha256:
-            sides = self._as_trained(sides)
+        equal_tokens = target.tokenizer.sha256 == reference.tokenizer.sha256
+        if self.kind == "causal" and equal_tokens and "input_ids" in self.given[0]:
+            sides = [
+                replace(
+                    side,
+                    trained=tuple(
+                        tokens_of_training(self.given[int(name.removeprefix("row-"))], text)
+                        for name, text in zip(side.sample or (), side.text, strict=True)
+                    ),
+                )
+                for side in sides
+            ]
         found: LanguageAudit = play(
             target,
             reference,
@@ -301,21 +311,6 @@ class LanguageModelAudit(TrainerAudit):
             provenance=self.provenance,
         )
         return found
-
-    def _as_trained(self, sides: list[TextRecords]) -> list[TextRecords]:
-        """Return the sides with the token ids of the training and the mask of scored tokens."""
-        if "input_ids" not in self.given[0]:
-            return sides
-        return [
-            replace(
-                side,
-                trained=tuple(
-                    tokens_of_training(self.given[int(name.removeprefix("row-"))], text)
-                    for name, text in zip(side.sample or (), side.text, strict=True)
-                ),
-            )
-            for side in sides
-        ]
 
     def _save(self, folder: Path, *, start: bool) -> None:
         """Save the model: with an adapter, its base at the start and the adapter at the end."""

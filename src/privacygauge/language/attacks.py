@@ -49,6 +49,7 @@ def signals_by_name(scores: TextScores) -> dict[str, Floats]:
         ``loss`` always; ``likelihood-ratio`` and ``reference`` if the reference model's energies
         are known; and the further signals of the scores.
     """
+    # Members have lower energies: the sign is turned here, once.
     found = {LOSS: -scores.energy_target, **scores.further}
     if scores.energy_reference is not None:
         found[LIKELIHOOD_RATIO] = -statistic(scores.energy_target, scores.energy_reference)
@@ -80,6 +81,7 @@ def energy_round(scores: TextScores) -> Round:
     """
     rows = scores.judged
     shown = {name: values[rows] for name, values in signals_by_name(scores).items()}
+    # One stratum: a threshold serves samples of every kind.
     stratum = np.zeros(int(np.count_nonzero(rows)), np.int64)
     return Round(Observation(shown, stratum), scores.member[rows], scores.unit[rows])
 
@@ -233,6 +235,7 @@ def cut_at_share(values: Floats, share: float) -> float:
     # Number of values at or above each value, ties included.
     at_least = n - np.searchsorted(ordered, ordered, side="left")
     allowed = np.flatnonzero(at_least / n <= share)
+    # The first allowed value is the smallest: the most members for that rate.
     return float(ordered[allowed[0]]) if len(allowed) else math.inf
 
 
@@ -263,6 +266,7 @@ class EnergyAttack:
         if self.signal not in observation.signals:
             return Skipped(self.name, f"the observation has no signal {self.signal!r}")
         notes: tuple[str, ...] = ()
+        # An infinite threshold keeps the rate, but the reader has to know that nobody is guessed.
         if not math.isfinite(self.cut.threshold):
             notes = (
                 f"{self.name} ({self.variant}): the samples behind the threshold are too few, or "

@@ -213,6 +213,7 @@ def audit_energies(
     InputError
         If the options do not fit the data: the problem and the way out, in one line.
     """
+    # Options that do not fit the data are an error before anything is played.
     one_run = None if coins is None else bound_by_person(scores, coins, asked.seed, asked.level)
     contents = _contents(scores, show)
     suite = suite_of(scores, asked)
@@ -232,13 +233,34 @@ def audit_energies(
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     table = slice_table(scores, played, asked)
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
+    judged = np.flatnonzero(scores.judged)
+    records = Records(
+        ids=objects_of([scores.sample[row] for row in judged.tolist()]),
+        member=scores.member[judged],
+        scores={evaluation.title: play.transcript.score for play, evaluation in played},
+        guesses={evaluation.title: play.decisions.guess for play, evaluation in played},
+        risk=None,
+        contents=contents,
+    )
+    best = best_signal(scores)
+    # Patients are named even where texts are the units.
+    group = scores.group if scores.author is None else scores.author
+    reference = scores.energy_reference
+    energies = JudgedEnergies(
+        target=scores.energy_target[judged],
+        reference=None if reference is None else reference[judged],
+        group=None if group is None else tuple(group[row] for row in judged.tolist()),
+        by_text=scores.author is not None,
+        signal=best,
+        score=signal(scores, best)[judged],
+    )
     found = EnergyFindings(
         samples=samples,
         patients=unit,
         lengths=lengths,
         controls=controls,
-        records=_records(scores, played, contents),
-        energies=_energies(scores),
+        records=records,
+        energies=energies,
         rows=rows,
         one_run=one_run,
         slices=table,
@@ -280,6 +302,7 @@ def answer_questions_of_texts(
     ).independent
     found = exposed_few(scores, asked)
     by_heart = checks.n_distinct(scores.unit[known_by_heart(scores)])
+    # Ranks show nobody, but no chance explains a text known word by word.
     if found is not None and not found.shown and by_heart:
         found = replace(found, exposed=by_heart, by_heart=True)
     detectable = Detectable(
@@ -309,6 +332,7 @@ def slice_table(scores: TextScores, played: Results, asked: ThresholdOptions) ->
     ranked = ranked_groups(transcripts, columns, rng, 1 - SHARE * (1 - asked.level))
     if scores.energy_reference is not None and ranked.shown:
         placebo = energy_transcript(scores, REFERENCE)
+        # Bonferroni over the groups that are shown.
         each = 1 - (1 - control_level(asked.level)) / len(ranked.shown)
         alike = tuple(
             one
@@ -382,8 +406,8 @@ _WORDS = 15
 """Fewest tokens of such a text: a model expects some short ones without having read them."""
 
 _ENOUGH = 100
-"""Fewest texts that the target never saw, none of them known like that: with fewer, texts of a kind
-that the target writes anyway, such as forms, may be missing among them by chance."""
+"""Fewest texts that the target never saw: among fewer, texts of a kind that the target writes
+anyway, such as forms, may be missing by chance."""
 
 
 def known_by_heart(scores: TextScores) -> Bools:
@@ -430,6 +454,7 @@ def _ranking_signals(scores: TextScores) -> dict[str, Floats]:
     """Return the signals by which people are ranked, (n,) each, by name."""
     without = [REFERENCE, LEARNED]
     if scores.energy_reference is not None:
+        # Texts that are easy for both models would fill the top of its ranking.
         without.append(LOSS)
     found = {
         name: values
@@ -524,31 +549,3 @@ def _contents(scores: TextScores, show: Sequence[str]) -> dict[str, NDArray[np.o
             )
         found[name] = objects_of([column[row] for row in np.flatnonzero(scores.judged).tolist()])
     return found
-
-
-def _records(
-    scores: TextScores, played: Results, contents: dict[str, NDArray[np.object_]]
-) -> Records:
-    rows = np.flatnonzero(scores.judged)
-    return Records(
-        ids=objects_of([scores.sample[row] for row in rows.tolist()]),
-        member=scores.member[rows],
-        scores={evaluation.title: play.transcript.score for play, evaluation in played},
-        guesses={evaluation.title: play.decisions.guess for play, evaluation in played},
-        risk=None,
-        contents=contents,
-    )
-
-
-def _energies(scores: TextScores) -> JudgedEnergies:
-    rows = scores.judged
-    name = best_signal(scores)
-    group = scores.group if scores.author is None else scores.author
-    return JudgedEnergies(
-        target=scores.energy_target[rows],
-        reference=None if scores.energy_reference is None else scores.energy_reference[rows],
-        group=None if group is None else tuple(group[row] for row in np.flatnonzero(rows).tolist()),
-        by_text=scores.author is not None,
-        signal=name,
-        score=signal(scores, name)[rows],
-    )

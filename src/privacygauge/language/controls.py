@@ -90,7 +90,8 @@ def matched_attack(
     """
     checks.level(level)
     reference = checks.floats(reference, "reference", length=len(transcript))
-    sides = (transcript.secret, ~transcript.secret)
+    secret = transcript.secret
+    sides = (secret, ~secret)
     smaller = min(checks.n_distinct(transcript.unit[side]) for side in sides)
     if smaller < SMALLEST:
         return Skipped(
@@ -100,15 +101,27 @@ def matched_attack(
     # Inner quantiles only, so that no row lies outside the bins.
     cuts = np.linspace(0, 1, min(MOST_BINS, smaller // 5) + 1)[1:-1]
     bins: Ints = np.searchsorted(np.quantile(reference, cuts), reference, side="right")
-    shares = _Shares.of(bins, transcript.secret)
-    weight = shares.weight(transcript.secret)
+    n_bins = int(bins.max()) + 1
+    inside, outside = (np.bincount(bins[side], minlength=n_bins).astype(float) for side in sides)
+    # Empty bins divide by 1; nothing refers to them.
+    total = np.maximum(inside + outside, 1.0)
+    # A row weighs the other side's share of its bin: b / (a + b) for a member.
+    weight = np.where(secret, (outside / total)[bins], (inside / total)[bins])
     if not weight.any():
         return Skipped("matched attack", "no range of reference energies holds both sides")
     # Both AUCs come with their influences, so that the difference has an interval of its own.
     flat = _area(transcript, np.ones(len(transcript)))
     matched = _area(transcript, weight)
-    # The AUC depends on a row directly, and through the weights that the row gives its bin.
-    bent = matched.influence + shares.influence(transcript.secret, matched.gap)
+    # The AUC depends on a row directly, and through the weights that the row gives its bin: one
+    # more member takes b / (a + b)^2 from the weight of every member of the bin, and adds as much
+    # to every non-member; one more non-member does the reverse, with a in place of b. `signed` is
+    # the sum of the gaps in each bin, by which the AUC moves if the weights of the sides shift.
+    signed = np.bincount(
+        bins, weights=np.where(secret, matched.gap, -matched.gap), minlength=n_bins
+    )
+    up = (inside / total**2 * signed)[bins]
+    down = (outside / total**2 * signed)[bins]
+    bent = matched.influence + np.where(secret, -down, up)
     unit = transcript.unit
     n = transcript.n_units
     student = float(stdtrit(n - 1, 0.5 + level / 2))
@@ -131,50 +144,9 @@ def matched_attack(
         fall=Estimate(
             value=fall, low=fall - of_gain, high=fall + of_gain, level=level, n=n, method=method
         ),
-        n_bins=shares.n_bins,
+        n_bins=int(np.count_nonzero(inside + outside)),
         kept=float(np.mean(weight > 0)),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Shares:
-    """Number of rows of each side in every bin."""
-
-    bins: Ints
-    inside: Floats
-    outside: Floats
-
-    @classmethod
-    def of(cls, bins: Ints, secret: Bools) -> _Shares:
-        n = int(bins.max()) + 1
-        counts = (np.bincount(bins[side], minlength=n).astype(float) for side in (secret, ~secret))
-        return cls(bins, *counts)
-
-    @property
-    def n_bins(self) -> int:
-        return int(np.count_nonzero(self.inside + self.outside))
-
-    def weight(self, secret: Bools) -> Floats:
-        """Return the other side's share of the row's bin, (m,)."""
-        # Empty bins divide by 1; nothing refers to them.
-        total = np.maximum(self.inside + self.outside, 1.0)
-        return np.where(secret, (self.outside / total)[self.bins], (self.inside / total)[self.bins])
-
-    def influence(self, secret: Bools, gap: Floats) -> Floats:
-        """Return each row's influence through the weights of its bin, (m,).
-
-        One more member takes b / (a + b)^2 from the weight of every member of the bin, and adds as
-        much to every non-member; one more non-member does the reverse, with a in place of b.
-        """
-        # Sum of the gaps in each bin, by which the AUC moves if the weights of the sides shift.
-        signed = np.bincount(
-            self.bins, weights=np.where(secret, gap, -gap), minlength=len(self.inside)
-        )
-        square = np.maximum(self.inside + self.outside, 1.0) ** 2
-        up = (self.inside / square * signed)[self.bins]
-        down = (self.outside / square * signed)[self.bins]
-        bent: Floats = np.where(secret, -down, up)
-        return bent
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +197,7 @@ N_WORDS = 1 << 14
 N_FORMS = 1 << 17
 """Columns of the bag of short strings of characters, and of that of pairs of words."""
 FORM_LENGTH = 4_000
-"""Characters at the beginning and at the end of a text whose form is looked at."""
+"""Characters at the beginning and at the end of a text that the control of the form reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -535,20 +507,20 @@ def forms_of(text: Sequence[str]) -> Any:
     counted = {"n_features": N_FORMS, "binary": True, "alternate_sign": False, "lowercase": False}
     strings = HashingVectorizer(analyzer="char", ngram_range=(1, 4), **counted)
     pairs = HashingVectorizer(token_pattern=r"\S+", ngram_range=(2, 2), **counted)
-    # The vectorizer takes runs of white space for one blank: each becomes a sign of its own.
-    marked = [f"\x02{_ends(one)}\x03".translate(_WHITE_SPACE) for one in text]
+    marked = []
+    for one in text:
+        # Of a long text only the beginning and the end are looked at.
+        ends = one
+        if len(one) > 2 * FORM_LENGTH:
+            ends = f"{one[:FORM_LENGTH]} {one[-FORM_LENGTH:]}"
+        # The vectorizer takes runs of white space for one blank: each becomes a sign of its own.
+        marked.append(f"\x02{ends}\x03".translate(_WHITE_SPACE))
     return hstack([strings.transform(marked), pairs.transform(text)], format="csr")
 
 
 _WHITE_SPACE = str.maketrans(
     {" ": "\u2420", "\t": "\u2409", "\n": "\u240a", "\r": "\u240d", "\u00a0": "\u237d"}
 )
-
-
-def _ends(text: str) -> str:
-    if len(text) <= 2 * FORM_LENGTH:
-        return text
-    return f"{text[:FORM_LENGTH]} {text[-FORM_LENGTH:]}"
 
 
 def blind_scores(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,29 +52,26 @@ class ChatForm:
         trained = []
         place = 0
         for number in answers:
-            start, place = self._stretch(messages, number, whole, place)
+            # The text up to the prompt for this answer, and the text up to its end.
+            before = self._text(messages[:number], ask=True) if number else ""
+            upto = self._text(messages[: number + 1])
+            fits = len(upto) > len(before) and whole.startswith(before) and whole.startswith(upto)
+            if number and fits:
+                start = len(before)
+                place = len(upto)
+            else:
+                # The template changes earlier turns: the answer is looked for from the end of the
+                # one before.
+                said = str(messages[number].get("content") or "").strip()
+                start = whole.find(said, place)
+                if not said or start < 0:
+                    raise InputError(
+                        "the chat template must write every answer, got none for message "
+                        f"{number}: give the template of the training (--template)"
+                    )
+                place = start + len(said)
             trained.append((start, place))
         return TrainedText(whole, tuple(trained), framed=False)
-
-    def _stretch(
-        self, messages: Sequence[Message], number: int, whole: str, after: int
-    ) -> tuple[int, int]:
-        # The text up to the prompt for this answer, and the text up to its end.
-        before = self._text(messages[:number], ask=True) if number else ""
-        upto = self._text(messages[: number + 1])
-        fits = len(upto) > len(before)
-        if number and fits and whole.startswith(before) and whole.startswith(upto):
-            return len(before), len(upto)
-        # The template changes earlier turns: the answer is looked for from the end of the one
-        # before.
-        said = str(messages[number].get("content") or "").strip()
-        start = whole.find(said, after)
-        if not said or start < 0:
-            raise InputError(
-                f"the chat template must write every answer, got none for message {number}: give "
-                "the template of the training (--template)"
-            )
-        return start, start + len(said)
 
     def _text(self, messages: Sequence[Message], *, ask: bool = False) -> str:
         from jinja2 import TemplateError
@@ -144,8 +141,18 @@ class TrainingForm:
                 given = found[names[name]]
                 return [self._written(_messages(x, row), 0, row) for row, x in enumerate(given)]
         if "prompt" in names and completion is not None:
-            rows = zip(found[names["prompt"]], found[completion], strict=True)
-            return [self._completed(*pair, row) for row, pair in enumerate(rows)]
+            completed = []
+            pairs = zip(found[names["prompt"]], found[completion], strict=True)
+            for row, (prompt, answer) in enumerate(pairs):
+                if isinstance(prompt, str) or isinstance(answer, str):
+                    question = _string(prompt, "prompt", row)
+                    completed.append(self._after(question, _string(answer, "completion", row)))
+                else:
+                    # Both are lists of messages; only those of the completion are answers.
+                    before = _messages(prompt, row)
+                    both = [*before, *_messages(answer, row)]
+                    completed.append(self._written(both, len(before), row))
+            return completed
         if {"instruction", "output"} <= set(names):
             n = len(found[names["instruction"]])
             inputs = found[names["input"]] if "input" in names else [""] * n
@@ -169,12 +176,6 @@ class TrainingForm:
     def _all(self, text: TrainedText) -> TrainedText:
         everything: Stretches = ((0, len(text.text)),)
         return TrainedText(text.text, everything, text.framed)
-
-    def _completed(self, prompt: Any, completion: Any, row: int) -> TrainedText:
-        if not (isinstance(prompt, str) or isinstance(completion, str)):
-            before = _messages(prompt, row)
-            return self._written([*before, *_messages(completion, row)], len(before), row)
-        return self._after(_string(prompt, "prompt", row), _string(completion, "completion", row))
 
     def _instructed(self, instruction: Any, given: Any, output: Any, row: int) -> TrainedText:
         task = _string(instruction, "instruction", row)
@@ -218,17 +219,15 @@ def _messages(given: Any, row: int) -> list[Message]:
     listed = given.tolist() if hasattr(given, "tolist") else given
     if not isinstance(listed, Sequence) or not listed:
         raise InputError(f"messages must be a list of messages in every row, not in row {row}")
-    return list(_checked_messages(listed, row))
-
-
-def _checked_messages(listed: Sequence[Any], row: int) -> Iterator[Message]:
+    messages: list[Message] = []
     for message in listed:
         if isinstance(message, Mapping) and "role" in message:
-            yield message
+            messages.append(message)
         elif isinstance(message, Mapping) and {"from", "value"} <= message.keys():
             speaker = str(message["from"])
-            yield {"role": _SPEAKERS.get(speaker, speaker), "content": message["value"]}
+            messages.append({"role": _SPEAKERS.get(speaker, speaker), "content": message["value"]})
         else:
             raise InputError(
                 f"every message must have the keys role and content, got another one in row {row}"
             )
+    return messages

@@ -106,6 +106,7 @@ class MaskPlan:
             drawn = [_permutation(n_units, rng)[:size] for _ in range(self.n_masks)]
             return frozen(np.sort(np.stack(drawn), axis=1))
         if n_subsets <= self.n_masks:
+            # Every subset once: no random choice of masks remains in the energy.
             subsets = itertools.combinations(range(n_units), size)
             return frozen(np.array(list(subsets), np.int64))
         return frozen(_balanced_masks(n_units, size, self.n_masks, rng))
@@ -115,6 +116,7 @@ class MaskPlan:
         shared = {"pattern": self.pattern, "unit": self.unit, "mask seed": self.seed}
         if self.pattern == "single":
             return shared
+        # The pattern single uses neither number: plans that differ in them share its answers.
         return {**shared, "n_masks": int(self.n_masks), "fraction": float(self.fraction)}
 
 

@@ -26,6 +26,7 @@ from privacygauge.language.extraction import (
     kept_written,
     long_enough,
     suffixes_of,
+    written_unprompted,
 )
 from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
@@ -35,7 +36,6 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import ScoredText, Texts, plain_texts, strings_of
-from privacygauge.language.unprompted import written_unprompted
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
@@ -257,7 +257,7 @@ class Extracted:
 
 @dataclass(frozen=True)
 class CopiedShares:
-    """Shares of the people whose texts stood in the training equally often."""
+    """Extraction shares of the people whose texts occur equally often in the training."""
 
     least: int
     """Fewest equal texts."""
@@ -323,8 +323,20 @@ def judged_texts(
         found, places = by_identifier(found, masked, own)
     else:
         found = _without_common_ends(found, scored)
+        long = long_enough([scored[name] for name in found.sample], causal)
+        for side, which in ((found.member, "member"), (~found.member, "non-member")):
+            if not np.any(long & side):
+                raise InputError(
+                    f"texts must have at least {LEAST} tokens to be cut in two, got no such "
+                    f"{which}: give longer texts"
+                )
+        if not long.all():
+            n_short = np.count_nonzero(~long)
+            found = found.take(
+                long, f"{n_short:,} text(s) of fewer than {LEAST} tokens were left out."
+            )
         # What stands in a text is asked for; an identifier is also in a patient's other texts.
-        found = with_dealt_units(_long(found, [scored[name] for name in found.sample], causal))
+        found = with_dealt_units(found)
     if found.group is not None:
         found = whole_patients(found)
     what = "identifiers" if masked else "texts"
@@ -332,6 +344,7 @@ def judged_texts(
     even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
+    # Equal texts are counted by side: those across the sides were left out.
     by_side = zip(found.member, plain_texts(found.text), strict=True)
     keys = np.array([f"{member} {text}" for member, text in by_side], np.object_)
     _, place, size = np.unique(keys, return_inverse=True, return_counts=True)
@@ -409,23 +422,6 @@ def _without_common_ends(found: TextScores, scored: dict[str, ScoredText]) -> Te
     return replace(found, text=texts, notes=(*found.notes, note))
 
 
-def _long(
-    found: TextScores, texts: Sequence[ScoredText], models: Sequence[CausalModel]
-) -> TextScores:
-    """Return the texts that are long enough to be cut in two."""
-    long = long_enough(texts, models)
-    for side, name in ((found.member, "member"), (~found.member, "non-member")):
-        if not np.any(long & side):
-            raise InputError(
-                f"texts must have at least {LEAST} tokens to be cut in two, got no such {name}: "
-                "give longer texts"
-            )
-    if long.all():
-        return found
-    n_short = np.count_nonzero(~long)
-    return found.take(long, f"{n_short:,} text(s) of fewer than {LEAST} tokens were left out.")
-
-
 def _by_kind(models: Sequence[Model]) -> tuple[list[MaskedModel], list[CausalModel]]:
     return (
         [model for model in models if isinstance(model, MaskedModel)],
@@ -466,6 +462,7 @@ def measure_extraction(
     """
     models = [target] if reference is None else [target, reference]
     masked, causal = _by_kind(models)
+    # A masked model fills in tokens, by its own tokenizer.
     unit: Unit = "token"
     if judged.identifier is None:
         suffixes, unit = suffixes_of(judged.trained or judged.text, causal, how)

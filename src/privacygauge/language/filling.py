@@ -230,7 +230,14 @@ def by_identifier(
         if text.count(text[span.start : span.stop]) == 1
     ]
     row, start, stop = np.array(found, np.int64).reshape(-1, 3).T
-    fits = _fitting_spans(texts_of_rows(scores.text, row), np.stack([start, stop], axis=1), models)
+    # An identifier needs tokens of its own, at most as many as every model reads.
+    fits = np.ones(len(row), np.bool_)
+    for model in models:
+        encoded = model.tokenizer.encoded(texts_of_rows(scores.text, row))
+        for i, one in enumerate(encoded):
+            n_tokens = len(_tokens_in_span(one, np.array([start[i], stop[i]])))
+            room = model.limit - int(np.count_nonzero(one.framing))
+            fits[i] &= 0 < n_tokens <= room
     row = row[fits]
     start = start[fits]
     stop = stop[fits]
@@ -307,19 +314,6 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
             )
         )
     return found
-
-
-def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[bool]:
-    """Return a mask of the spans that have tokens, at most as many as every model can read."""
-    return [
-        all(
-            0 < len(_tokens_in_span(one, span)) <= model.limit - np.count_nonzero(one.framing)
-            for one, model in zip(each, models, strict=True)
-        )
-        for *each, span in zip(
-            *(model.tokenizer.encoded(texts) for model in models), spans, strict=True
-        )
-    ]
 
 
 def _tokens_in_span(encoded: EncodedText, span: Ints) -> Ints:

@@ -14,13 +14,13 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.endpoints import AnyModel, EndpointModel, endpoint_energies
 from privacygauge.language.energies import Energies, MaskPlan, Unit
-from privacygauge.language.forward_pass import ScoredPositions, causal_scored, masked_scored
+from privacygauge.language.forward_pass import causal_scored, masked_scored
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.store import AnswerStore, distinct_texts, energies_from, stored_answers
 from privacygauge.language.text_files import Side
 from privacygauge.language.texts import ScoredText, plain_texts, strings_of
 from privacygauge.language.tokens import Tokens, tokens_of
-from privacygauge.language.windows import WindowedTexts, cut_into_windows
+from privacygauge.language.windows import cut_into_windows
 from privacygauge.runs.execute import Progress
 
 WORDS = (
@@ -151,17 +151,31 @@ def _ask_models(
         return endpoint_energies(behind, strings_of(texts), plan.unit, kept)
     here = [model for model in models if not isinstance(model, EndpointModel)]
     tokens, unit = read_texts(here, texts, plan.unit)
+    cut = here[0].source.windows.cut
+    # One window size for all models, or their scores would have different contexts.
+    limit = sys.maxsize if cut else min(model.limit for model in here)
+    stride = None if cut else here[0].source.windows.stride
+    # A masked model reads both sides of a token: neighbouring windows halve their overlap.
+    shared = 0.5 if isinstance(here[0], MaskedModel) else 1.0
+    first = first_unit(here, tokens)
     made = []
     for number, (model, its) in enumerate(zip(here, tokens, strict=True)):
         # Each distinct text is computed once, whatever masks it gets: masks depend on the text
         # alone.
         rows, which = distinct_texts(its)
         once = its.rows(rows)
-        windows, how = _windows(here, once)
-        scored, settings = _positions_to_score(
-            model, windows, plan=plan, unit=unit, first_unit=first_unit(here, tokens)
-        )
-        settings |= how
+        windows = cut_into_windows(once, limit, stride, shared)
+        settings: dict[str, Any]
+        if isinstance(model, MaskedModel):
+            scored = masked_scored(windows.tokens, plan, windows.own)
+            settings = {"kind": "masked", **plan.describe(), "unit": unit}
+        else:
+            scored = causal_scored(windows.tokens, first, windows.own)
+            settings = {"kind": "causal", "unit": unit, "first unit": first}
+        # Where every text fits, the settings stay those of a run without windows, and so do its
+        # results.
+        if len(windows.tokens) > len(once):
+            settings |= {"context": limit, "stride": stride}
         part = kept.part(number, len(here))
         answers = stored_answers(
             model, windows.tokens, scored=scored, settings=settings, kept=part, seed=plan.seed
@@ -181,35 +195,6 @@ def read_texts(
     """
     limits = [model.limit if models[0].source.windows.cut else sys.maxsize for model in models]
     return tokens_of(texts, [model.tokenizer for model in models], limits, unit)
-
-
-def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[WindowedTexts, dict[str, Any]]:
-    """Cut texts into windows that fit into the context of every model."""
-    if models[0].source.windows.cut:
-        return cut_into_windows(tokens, sys.maxsize, None, 0.0), {}
-    # One window size for all models, or their scores would have different contexts.
-    limit = min(model.limit for model in models)
-    stride = models[0].source.windows.stride
-    shared = 0.5 if isinstance(models[0], MaskedModel) else 1.0
-    found = cut_into_windows(tokens, limit, stride, shared)
-    # Every text fits: the settings stay those of a run without windows, and so do its results.
-    if len(found.tokens) == len(tokens):
-        return found, {}
-    return found, {"context": limit, "stride": stride}
-
-
-def _positions_to_score(
-    model: Model, windows: WindowedTexts, plan: MaskPlan, unit: Unit, first_unit: int
-) -> tuple[ScoredPositions, dict[str, Any]]:
-    tokens = windows.tokens
-    own = windows.own
-    if isinstance(model, MaskedModel):
-        return masked_scored(tokens, plan, own), {"kind": "masked", **plan.describe(), "unit": unit}
-    return causal_scored(tokens, first_unit, own), {
-        "kind": "causal",
-        "unit": unit,
-        "first unit": first_unit,
-    }
 
 
 def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:

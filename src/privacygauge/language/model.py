@@ -120,8 +120,8 @@ class MaskedModel:
             head = self.head or Head(())
             found = torch.empty(len(token), device=hidden.device)
             # A few rows at a time, into one array: logits over the vocabulary take the most memory.
-            pieces = zip(_pieces(found), _pieces(hidden), _pieces(token), strict=True)
-            for own, some, which in pieces:
+            pieces = (x.split(_ROWS_AT_ONCE) for x in (found, hidden, token))
+            for own, some, which in zip(*pieces, strict=True):
                 logits = head(some).float()
                 chosen = logits.gather(1, which[:, None])[:, 0]
                 own.copy_(chosen - logits.logsumexp(1))
@@ -198,7 +198,7 @@ class CausalModel:
             # vocabulary. Their numbers go into one array: small ones kept between large ones that
             # are freed would leave gaps, which grow with the tokens.
             found = torch.empty(len(token), len(self.answers), device=values.device)
-            pieces = map(_pieces, (found, row, position, token))
+            pieces = (x.split(_ROWS_AT_ONCE) for x in (found, row, position, token))
             for own, rows, places, which in zip(*pieces, strict=True):
                 # Logits at position i predict token i + 1.
                 logits = head(values[rows, places - 1]).float()
@@ -333,6 +333,7 @@ def _read_weights(
     parts: tuple[Path, Path | None], auto_class: str, precision: Asked, device: str
 ) -> tuple[Any, str]:
     """Return a module, and the precision in which its weights were saved."""
+    # Before the weights are read, which may take minutes.
     check_precision(precision, device)
     if device == "auto" and find_spec("accelerate") is None:
         raise InputError(
@@ -449,6 +450,7 @@ def _sha256_in_memory(module: PreTrainedModel) -> str:
 
     settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
     digest = hashlib.sha256(settings.encode())
+    # By name, so that the order in which layers were built does not count.
     for name, weights in sorted(module.state_dict().items()):
         digest.update(f"\n{name} {weights.dtype} {tuple(weights.shape)}\n".encode())
         # As bytes, since numpy has no bfloat16.
@@ -516,10 +518,6 @@ def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, 
         inside = np.arange(width) < batch.lengths[:, None]
         inputs["attention_mask"] = to(inside.astype(np.int64))
     return inputs, to(batch.row), to(batch.position), to(batch.token)
-
-
-def _pieces(values: Any) -> Any:
-    return values.split(_ROWS_AT_ONCE)
 
 
 def _moments(logits: Any, token: Any) -> tuple[Any, Any, Any, Any]:

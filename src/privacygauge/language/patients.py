@@ -86,7 +86,16 @@ def whole_patients(scores: TextScores) -> TextScores:
     """
     if scores.group is None:
         raise InputError("the patient level needs groups: give a column group with the patient")
-    stays, notes = _patients_on_one_side(scores)
+    unit = scores.unit
+    n = int(unit.max()) + 1
+    has_in, has_out, has_population = (
+        np.bincount(unit[side], minlength=n) > 0
+        for side in (scores.member, scores.nonmember, scores.population)
+    )
+    mixed = has_in & has_out
+    shared = has_population & (has_in | has_out)
+    # A patient in the population and judged stays judged; one on both judged sides is out.
+    stays = ~(mixed[unit] & scores.judged) & ~(shared[unit] & scores.population)
     if not np.any(stays & scores.judged):
         raise InputError(
             "every patient has texts among the members and among the non-members, so that no "
@@ -96,6 +105,17 @@ def whole_patients(scores: TextScores) -> TextScores:
         raise InputError(
             "the patient level needs patients whose samples are all members and others whose "
             "samples are all non-members, got none of one kind: check the column group"
+        )
+    notes = []
+    if mixed.any():
+        notes.append(
+            f"{np.count_nonzero(mixed)} patient(s) with both members and non-members among their "
+            "samples were left out of the patient level."
+        )
+    if shared.any():
+        notes.append(
+            f"{np.count_nonzero(shared)} judged patient(s) were left out of the population of the "
+            "patient level."
         )
     return scores.take(stays, *notes)
 
@@ -129,32 +149,6 @@ def with_dealt_units(scores: TextScores) -> TextScores:
         "texts of a patient on one side before the training."
     )
     return replace(scores, group=None, author=scores.group, notes=(*scores.notes, note))
-
-
-def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
-    """Return a mask of samples of patients on one side only, and notes on those left out."""
-    unit = scores.unit
-    n = int(unit.max()) + 1
-    has_in, has_out, has_population = (
-        np.bincount(unit[side], minlength=n) > 0
-        for side in (scores.member, scores.nonmember, scores.population)
-    )
-    mixed = has_in & has_out
-    shared = has_population & (has_in | has_out)
-    # A patient in the population and judged stays judged; one on both judged sides is out.
-    stays = ~(mixed[unit] & scores.judged) & ~(shared[unit] & scores.population)
-    notes = []
-    if mixed.any():
-        notes.append(
-            f"{np.count_nonzero(mixed)} patient(s) with both members and non-members among their "
-            "samples were left out of the patient level."
-        )
-    if shared.any():
-        notes.append(
-            f"{np.count_nonzero(shared)} judged patient(s) were left out of the population of the "
-            "patient level."
-        )
-    return checks.frozen(stays), tuple(notes)
 
 
 def even_sizes(
@@ -385,7 +379,14 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
         (np.minimum(inside, ratio * outside), np.minimum(outside, inside / ratio)),
         strict=True,
     ):
-        kept[side] = _draw_per_bin(bins[side], most, place[side], rng)
+        here = bins[side]
+        # `most` rows stay in each bin; fractions are rounded at random.
+        number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
+        order = np.lexsort((place[side], here))
+        size = np.bincount(here, minlength=len(most))
+        rank = np.empty(len(here), np.int64)
+        rank[order] = np.arange(len(order)) - (np.cumsum(size) - size)[here[order]]
+        kept[side] = rank < number[here]
     left = [int(np.count_nonzero(kept & side)) for side in sides]
     share = min(left[i] / np.count_nonzero(sides[i]) for i in range(2))
     enough = bool(min(left) >= FEWEST and share >= ENOUGH)
@@ -547,15 +548,3 @@ def _ratio(inside: Ints, outside: Ints) -> float:
     # With ratio r, n members face n / r others: the variance is proportional to (1 + r) / n.
     worth = [left(ratio) / (1 + ratio) for ratio in tried]
     return float(tried[int(np.argmax(worth))])
-
-
-def _draw_per_bin(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
-    """Draw the rows to keep, (m,): `most` per bin, fractions rounded at random."""
-    number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
-    order = np.lexsort((place, bins))
-    begin = np.cumsum(np.bincount(bins, minlength=len(most))) - np.bincount(
-        bins, minlength=len(most)
-    )
-    stays = np.empty(len(bins), np.bool_)
-    stays[order] = np.arange(len(order)) - begin[bins[order]] < number[bins[order]]
-    return stays

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -221,18 +221,23 @@ class TextScores:
         )
 
 
+class FurtherColumns(TypedDict, total=False):
+    """Keywords of `text_scores` for the columns that a file of energies may have."""
+
+    energy_reference: ArrayLike | None
+    group: Sequence[object] | NDArray[np.generic] | None
+    length: ArrayLike | None
+    population: ArrayLike | None
+    text: Sequence[object] | NDArray[np.generic] | None
+    further: Mapping[str, ArrayLike] | None
+    columns: Mapping[str, ArrayLike] | None
+
+
 def text_scores(
     sample: Sequence[object] | NDArray[np.generic],
     energy_target: ArrayLike,
     member: ArrayLike,
-    *,
-    energy_reference: ArrayLike | None = None,
-    group: Sequence[object] | NDArray[np.generic] | None = None,
-    length: ArrayLike | None = None,
-    population: ArrayLike | None = None,
-    text: Sequence[object] | NDArray[np.generic] | None = None,
-    further: Mapping[str, ArrayLike] | None = None,
-    columns: Mapping[str, ArrayLike] | None = None,
+    **given: Unpack[FurtherColumns],
 ) -> TextScores:
     """Return checked energies, without the samples that occur on both sides.
 
@@ -246,6 +251,11 @@ def text_scores(
         masked tokens (not the log-likelihood, which has the opposite sign).
     member : array_like of bool, shape (n,)
         True (or 1) where the sample was in the audited model's training data.
+    **given
+        The other parameters.
+
+    Other Parameters
+    ----------------
     energy_reference : array_like of float, shape (n,), optional
         Energy under another model, which saw none of the samples, with the same masks.
     group : sequence of str or int, length n, optional
@@ -284,15 +294,29 @@ def text_scores(
     >>> scores.sample
     ('b', 'c')
     """
+    if unknown := given.keys() - FurtherColumns.__annotations__.keys():
+        raise TypeError(f"text_scores() got an unexpected keyword argument {min(unknown)!r}")
     target = _energies(energy_target, "energy_target")
     n = len(target)
-    reference = _reference(energy_reference, target)
+    reference: Floats | None = None
+    if (values := given.get("energy_reference")) is not None:
+        reference = _energies(values, "energy_reference", n)
+        # Equal energies would make a likelihood ratio of 0 everywhere.
+        if np.array_equal(reference, target):
+            raise InputError(
+                "energy_target and energy_reference are equal in every row: give the energies of a "
+                "reference model that saw none of the samples, or leave energy_reference out"
+            )
     inside = checks.bools(member, "member", length=n)
-    outside = np.zeros(n, np.bool_) if population is None else population
-    population = checks.bools(outside, "population", length=n)
+    outside = given.get("population")
+    population = checks.bools(
+        np.zeros(n, np.bool_) if outside is None else outside, "population", length=n
+    )
     _require_one_part(inside, population)
     ids = texts_of(sample, "sample", n)
+    text = given.get("text")
     texts = None if text is None else texts_of(text, "text", n, empty=True)
+    # Before anything else is left out, so that a copy is found whichever side it is on.
     overlap = find_overlap(ids, inside, population, texts)
     kept = np.flatnonzero(overlap.kept)
     # The wrong way round, `member` could empty a side: that is an error, not an audit.
@@ -302,9 +326,24 @@ def text_scores(
             raise InputError(
                 f"every {which} is on both sides, by its id or its text: check the column member"
             )
+    group = given.get("group")
     groups = None if group is None else texts_of_rows(texts_of(group, "group", n), kept)
+    notes = list(overlap.notes)
+    if groups is None:
+        notes.append("No groups were given: every sample counts as a person of its own.")
+    else:
+        sides: tuple[set[str], set[str]] = (set(), set())
+        for name, apart in zip(groups, population[kept].tolist(), strict=True):
+            sides[apart].add(name)
+        if shared := len(sides[0] & sides[1]):
+            notes.append(
+                f"{shared} group(s) have samples both in the population and among the judged: the "
+                "threshold is not independent of them."
+            )
+    length = given.get("length")
     copies = _copies(overlap, target, reference)
-    of_groups, left_out = _group_columns(columns or {}, n)
+    of_groups, left_out = _group_columns(given.get("columns") or {}, n)
+    further = further_signals(given.get("further") or {}, n)
     return TextScores(
         texts_of_rows(ids, kept),
         target[kept],
@@ -314,8 +353,8 @@ def text_scores(
         group=groups,
         length=None if length is None else checks.classes(length, "length", length=n)[kept],
         text=None if texts is None else texts_of_rows(texts, kept),
-        notes=(*overlap.notes, *_notes_on_groups(groups, population[kept]), *left_out),
-        further={name: values[kept] for name, values in further_signals(further or {}, n).items()},
+        notes=(*notes, *left_out),
+        further={name: values[kept] for name, values in further.items()},
         # Copies are found before samples are left out: groups may span both sides.
         copies=None if copies is None else copies[kept],
         columns={name: values[kept] for name, values in of_groups.items()},
@@ -392,19 +431,6 @@ def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
     return found
 
 
-def _reference(values: ArrayLike | None, target: Floats) -> Floats | None:
-    if values is None:
-        return None
-    found = _energies(values, "energy_reference", len(target))
-    # Equal energies would make a likelihood ratio of 0 everywhere.
-    if np.array_equal(found, target):
-        raise InputError(
-            "energy_target and energy_reference are equal in every row: give the energies of a "
-            "reference model that saw none of the samples, or leave energy_reference out"
-        )
-    return found
-
-
 def _require_one_part(member: Bools, population: Bools) -> None:
     both = np.flatnonzero(member & population)
     if both.size:
@@ -412,21 +438,6 @@ def _require_one_part(member: Bools, population: Bools) -> None:
             f"population must be 0 for members, got 1 in row {both[0]}: thresholds are taken from "
             "samples that were not trained on"
         )
-
-
-def _notes_on_groups(group: Texts | None, population: Bools) -> tuple[str, ...]:
-    if group is None:
-        return ("No groups were given: every sample counts as a person of its own.",)
-    sides: tuple[set[str], set[str]] = (set(), set())
-    for name, apart in zip(group, population.tolist(), strict=True):
-        sides[apart].add(name)
-    shared = len(sides[0] & sides[1])
-    if not shared:
-        return ()
-    return (
-        f"{shared} group(s) have samples both in the population and among the judged: the "
-        "threshold is not independent of them.",
-    )
 
 
 def _group_columns(
@@ -512,6 +523,7 @@ def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
         return load_text_scores(given)
     if isinstance(given, Mapping):
         return _scores_of({str(key): values for key, values in given.items()}, name)
+    # A frame of polars; one of pandas has no such method.
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if not hasattr(frame, "columns"):
         raise InputError(
@@ -541,16 +553,38 @@ def load_text_scores(path: str | Path) -> TextScores:
     """
     path = Path(path)
     if path.name.lower().endswith(LINES):
-        return _scores_of(_columns_of_lines(path), path)
+        rows = read_json_lines(path, "score")
+        if not rows:
+            raise InputError(f"{path} is empty")
+        # The first line decides the columns; every other line is compared with it.
+        known = [name for name in rows[0][1] if _is_known(name)]
+        for number, row in rows:
+            missing = [name for name in known if name not in row]
+            further = [name for name in row if _is_known(name) and name not in known]
+            if missing or further:
+                rule = (
+                    f"no {checks.short_list(missing)}"
+                    if missing
+                    else f"{checks.short_list(further)} besides"
+                )
+                raise InputError(
+                    f"{path}: line {number} has {rule}, unlike the first line: every line must "
+                    "have the same columns"
+                )
+        others = dict.fromkeys(name for _, row in rows for name in row if name not in known)
+        names = (*known, *others)
+        return _scores_of(
+            {name: objects_of([row.get(name) for _, row in rows]) for name in names}, path
+        )
     if not (is_csv(path) or path.suffix.lower() == ".parquet"):
         raise InputError(f"{path} must end in {TABLE_ENDINGS}")
     frame: Any = read_content(path, "score")
     columns = _columns_of(frame)
     if is_csv(path):
         # Read again as texts: pandas would turn the id 007 into the number 7.
-        names = [name for name in _NAMES if name in columns]
-        texts = csv_texts(path, names)
-        columns |= {name: texts[name].to_numpy(dtype=np.object_) for name in names}
+        ids = [name for name in _NAMES if name in columns]
+        texts = csv_texts(path, ids)
+        columns |= {name: texts[name].to_numpy(dtype=np.object_) for name in ids}
     return _scores_of(columns, path)
 
 
@@ -632,30 +666,6 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     return columns
 
 
-def _columns_of_lines(path: Path) -> dict[str, Any]:
-    rows = read_json_lines(path, "score")
-    if not rows:
-        raise InputError(f"{path} is empty")
-    # The first line decides the columns; every other line is compared with it.
-    names = list(rows[0][1])
-    known = [name for name in names if _is_known(name)]
-    for number, row in rows:
-        missing = [name for name in known if name not in row]
-        further = [name for name in row if _is_known(name) and name not in known]
-        if missing or further:
-            rule = (
-                f"no {checks.short_list(missing)}"
-                if missing
-                else f"{checks.short_list(further)} besides"
-            )
-            raise InputError(
-                f"{path}: line {number} has {rule}, unlike the first line: every line must have "
-                "the same columns"
-            )
-    others = dict.fromkeys(name for _, row in rows for name in row if name not in known)
-    return {name: objects_of([row.get(name) for _, row in rows]) for name in (*known, *others)}
-
-
 _FORMATS = (".parquet", ".csv")
 
 
@@ -673,6 +683,7 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
 
     columns: dict[str, Any] = {
         "sample": scores.sample,
+        # Patients are written even where texts are the units: a later audit looks at them itself.
         "group": scores.group if scores.author is None else scores.author,
         "energy_target": scores.energy_target,
         "energy_reference": scores.energy_reference,

@@ -265,8 +265,8 @@ BOILERPLATE = 10
 """Most people who may share a text, or nearly, for it to join them into one group."""
 
 _BLOCK = 10
-"""Number of people, neighbours in the order of their numbers of texts, among whom parts are
-assigned in proportion."""
+"""People per block, with similar numbers of texts; within a block parts are assigned in
+proportion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,6 +390,7 @@ def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
         raise InputError(f"n_models must be at least 2, got {n_models}: one is dealt already")
     sides = [found.sides[name] for name in SIDES[:2]]
     people = [name for records in sides for name in people_of(records)]
+    # The number of the coin: people who share texts share it in every model.
     coin = np.array([found.coins.people[name][1] for name in people])
     rng = seeds.stream(seed, "language", "split", "models")
     texts = TextRecords(

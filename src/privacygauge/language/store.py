@@ -81,17 +81,7 @@ class ModelWork:
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
         """Return the model's values, one row per text, padded with NaN."""
-        shape = (task.n_units, self.scored.width)
-        answers = {name: np.full(shape, np.nan, np.float32) for name in self.model.answers}
-        flat = self._asked(range(task.start, task.stop))
-        sizes = np.diff(self.scored.starts[task.start : task.stop + 1])
-        filled = np.arange(self.scored.width) < sizes[:, None]
-        for name, values in flat.items():
-            # Values come text by text and copy by copy, in the order of `scored`.
-            answers[name][filled] = values
-        return answers
-
-    def _asked(self, texts: range) -> dict[str, Floats32]:
+        texts = range(task.start, task.stop)
         found = [
             self.model.ask(
                 batch_of(
@@ -104,12 +94,16 @@ class ModelWork:
             )
             for group in pass_groups(self.tokens, self.scored, texts, token_budget(self.model))
         ]
-        # Windows without masked tokens have no copies: the list may be empty.
-        nothing = np.zeros(0, np.float32)
-        return {
-            name: np.concatenate([nothing, *(one[name] for one in found)])
-            for name in self.model.answers
-        }
+        sizes = np.diff(self.scored.starts[task.start : task.stop + 1])
+        filled = np.arange(self.scored.width) < sizes[:, None]
+        answers = {}
+        for name in self.model.answers:
+            # Windows without masked tokens have no copies: the list may be empty.
+            values = np.concatenate([np.zeros(0, np.float32), *(one[name] for one in found)])
+            answers[name] = np.full((task.n_units, self.scored.width), np.nan, np.float32)
+            # Values come text by text and copy by copy, in the order of `scored`.
+            answers[name][filled] = values
+        return answers
 
 
 def token_budget(model: Model) -> int:

@@ -114,6 +114,7 @@ def rounds_of_patients(
         As in `rounds_of_texts`, or if a model was trained on only some texts of a patient.
     """
     signal, coins = _check_targets(log_likelihood, inside)
+    # Numbers in the order of first appearance, as the targets are numbered.
     owner = units.number_units(patient, "patient", length=signal.shape[1])
     size = np.bincount(owner)
     # Share of each patient's texts in each model: 0 or 1 where patients were dealt whole.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -207,6 +207,7 @@ def judged_texts(
 
 def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
     """Return the models' names and the settings that they ran with, by label."""
+    # Both models run in the same way: the settings are those of the target.
     first = models[0].source
     packages = versions("torch", "transformers")
     # A server's weights cannot be hashed: its model is known by its address alone.
@@ -258,10 +259,7 @@ def text_energies(
     plan: MaskPlan | None = None,
     form: Form = "mean",
     recall: int | None = None,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    invocation: Mapping[str, Any] | None = None,
+    kept: AnswerStore | None = None,
     before: Callable[[], None] | None = None,
 ) -> TextScores:
     """Return the energies of members, non-members and population under target and reference.
@@ -272,13 +270,15 @@ def text_energies(
         Two models of one kind; the reference may be None.
     sides : sequence of texts
         Members, non-members and optionally the population. Each side is computed separately, so
-        that in the same `run` an audit with other members reuses the non-members' energies.
-    plan, form, run, n_jobs, progress, invocation
+        that in the same run an audit with other members reuses the non-members' energies.
+    plan, form
         As in `audit_masked`. A causal model uses the plan's unit, and its seed for the learned
         attack.
     recall : int, optional
         Most texts of the population that a causal target reads before each text in a second pass,
         for the signal ``recall``; see `prefix_apart`.
+    kept : AnswerStore, optional
+        Place of the answers, workers and progress; by default nothing is stored.
     before : callable, optional
         Called once texts and tokens are checked, before any model runs.
 
@@ -290,6 +290,7 @@ def text_energies(
     """
     if form not in ("mean", "sum"):
         raise InputError(f"form must be mean or sum, got {form!r}")
+    kept = kept or AnswerStore()
     parts = sides_of(*sides)
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
@@ -329,12 +330,21 @@ def text_energies(
     done = 0
     answers = []
     for part in parts:
-        share = _share_of(progress, done, passes * len(part), n_all)
-        kept = AnswerStore(run, n_jobs, share, invocation)
-        answers.append(_ask_side(models, part, prefix=prefix, plan=asked, kept=kept))
+        share = _share_of(kept.progress, done, passes * len(part), n_all)
+        answers.append(
+            _ask_side(models, part, prefix=prefix, plan=asked, kept=replace(kept, progress=share))
+        )
         done += passes * len(part)
     further, notes = _causal_signals(target, parts, answers, plan.seed)
-    found = _join_sides(parts, answers, form, further)
+    in_form = Energies.mean if form == "mean" else Energies.sum
+    references = [in_form(x.reference) for x in answers if x.reference is not None]
+    found = scores_of(
+        parts,
+        np.concatenate([in_form(answer.target) for answer in answers]),
+        energy_reference=np.concatenate(references) if references else None,
+        length=np.concatenate([answer.target.lengths for answer in answers]),
+        further=further,
+    )
     changed = (WORDS,) if asked.unit != plan.unit else ()
     left_out = [
         f"{len(rows):,} {part.name} texts were left out: too short to score anything in them."
@@ -342,7 +352,15 @@ def text_energies(
         if len(rows)
     ]
     alone = (NO_REFERENCE,) if reference is None else ()
-    partly = _partly_trained(parts, answers)
+    partly = []
+    if any(part.records.trained is not None for part in parts):
+        # A training takes no loss on prompts: their tokens are read and not scored.
+        scored = sum(int(answer.target.lengths.sum()) for answer in answers)
+        read = sum(int(x.target.n_read.sum()) for x in answers if x.target.n_read is not None)
+        partly.append(
+            f"Only the tokens that were trained are scored, {scored / max(read, 1):.0%} of those "
+            "that were read (--trained)."
+        )
     return replace(
         found,
         notes=(
@@ -485,24 +503,6 @@ def _causal_signals(
     return found, tuple(f"The attack {x.name} was not played: it {x.reason}." for x in skipped)
 
 
-def _partly_trained(parts: Sequence[Side], answers: Sequence[_Answer]) -> Iterator[str]:
-    """Yield a note if not all tokens were scored, since training took no loss on them."""
-    if all(part.records.trained is None for part in parts):
-        return
-    scored = sum(int(answer.target.lengths.sum()) for answer in answers)
-    read = sum(
-        int(answer.target.n_read.sum()) for answer in answers if answer.target.n_read is not None
-    )
-    yield (
-        f"Only the tokens that were trained are scored, {scored / max(read, 1):.0%} of those that "
-        "were read (--trained)."
-    )
-
-
-def _in_form(energies: Energies, form: Form) -> Floats:
-    return energies.mean() if form == "mean" else energies.sum()
-
-
 def _share_of(progress: Progress | None, before: int, n_here: int, n_all: int) -> Progress | None:
     """Return a callback for one side's texts that counts the texts of all sides."""
     if progress is None:
@@ -515,24 +515,6 @@ def _share_of(progress: Progress | None, before: int, n_here: int, n_all: int) -
     return told
 
 
-def _join_sides(
-    parts: Sequence[Side],
-    answers: Sequence[_Answer],
-    form: Form,
-    further: Mapping[str, Floats],
-) -> TextScores:
-    references = [
-        _in_form(answer.reference, form) for answer in answers if answer.reference is not None
-    ]
-    return scores_of(
-        parts,
-        np.concatenate([_in_form(answer.target, form) for answer in answers]),
-        energy_reference=np.concatenate(references) if references else None,
-        length=np.concatenate([answer.target.lengths for answer in answers]),
-        further=further,
-    )
-
-
 def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
     """Return the notes on all sides, each once if it applies to all of them."""
     everywhere = set.intersection(*(set(answer.notes) for answer in answers))
@@ -543,3 +525,82 @@ def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
         if note not in everywhere
     )
     return [*(note for note in answers[0].notes if note in everywhere), *own]
+
+
+# Texts that a model was made to forget: how likely each model finds them.
+
+BEFORE = "before"
+"""Name of the signal of the model before it was made to forget."""
+
+
+def energies_of_forgotten(
+    before: Model,
+    after: Model,
+    retrained: Model | None,
+    sides: Sequence[Side],
+    *,
+    run: str | Path | None = None,
+    progress: Progress | None = None,
+) -> TextScores:
+    """Return the energies of forgotten and fresh texts under the models of an unlearning.
+
+    Parameters
+    ----------
+    before, after : MaskedModel or CausalModel
+        Models before and after forgetting.
+    retrained : MaskedModel or CausalModel, optional
+        Model that saw neither kind of texts.
+    sides : sequence of Side
+        Forgotten texts as members, then fresh ones as non-members.
+    run : str or pathlib.Path, optional
+        Folder that keeps the models' answers; by default none are kept.
+    progress : callable, optional
+        Called with the texts done and their total, over all models.
+
+    Returns
+    -------
+    TextScores
+        Energies under `after`, and as the reference those under `retrained`; the signal `BEFORE` is
+        the mean log-probability under `before`. Near copies across the sides are left out, since
+        forgetting one means forgetting the other; copies and texts of one person are one unit.
+
+    Raises
+    ------
+    InputError
+        If the models are of different kinds, or the retrained one is one of the others.
+    """
+    models = [before, after, *(() if retrained is None else (retrained,))]
+    check_one_kind(models)
+    for name, model in (("before", before), ("after", after)):
+        if retrained is not None and model.source.weights == retrained.source.weights:
+            raise InputError(
+                f"{name} and retrained are the same model: give another that was trained without "
+                "the forgotten texts, or none"
+            )
+    # If the tokenizers differ, words are compared, which all of them share.
+    same = len({model.tokenizer.sha256 for model in models}) == 1
+    plan = MaskPlan(unit="token" if same else "word")
+    short = [too_short(models, side, plan) for side in sides]
+    parts = [
+        side.rows(np.delete(np.arange(len(side)), rows))
+        for side, rows in zip(sides, short, strict=True)
+    ]
+    texts = [text for part in parts for text in part.records.scored]
+    kept = AnswerStore(run, progress=progress)
+    answers = [
+        token_log_probabilities(model, texts, plan, **vars(kept.part(k, len(models))))
+        for k, model in enumerate(models)
+    ]
+    energies = [answer.mean() for answer in answers]
+    found = scores_of(
+        parts,
+        # The model that forgot is the one audited, and the retrained one its reference.
+        energies[1],
+        energy_reference=energies[2] if retrained is not None else None,
+        length=answers[1].lengths,
+        further={BEFORE: -energies[0]},
+    )
+    n_short = sum(map(len, short))
+    left_out = f"{n_short:,} texts were left out: too short to score anything in them."
+    notes = (*(() if same else (WORDS,)), *((left_out,) if n_short else ()))
+    return replace(found, notes=(*found.notes, *notes, *answers[1].long_texts()))

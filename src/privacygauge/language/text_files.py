@@ -159,6 +159,7 @@ def as_texts(
         return load_texts(given, columns)
     if isinstance(given, Mapping):
         return _texts_in({str(key): values for key, values in given.items()}, columns, name)
+    # A frame of polars; one of pandas has no such method.
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if hasattr(frame, "columns"):
         return _texts_in({str(key): list(frame[key]) for key in frame.columns}, columns, name)
@@ -210,7 +211,18 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
         return _texts_in(_columns_of_rows(path, rows), columns, path)
     if not (is_csv(path) or path.suffix.lower() == ".parquet"):
         raise InputError(f"{path} must end in .json, {TABLE_ENDINGS}, or .txt or .txt.gz")
-    return _texts_in(_columns_of_table(path, columns), columns, path)
+    frame: Any = read_content(path, "text")
+    names = [str(name) for name in frame.columns]
+    if is_csv(path):
+        # Read again as texts: pandas would turn the id 007 into the number 7.
+        frame = csv_texts(path)
+    wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS, *FIELDS}
+    # Other columns are only named in messages: their values are not needed.
+    found = {
+        name: list(frame[key]) if {name, name.casefold()} & wanted else []
+        for name, key in zip(names, frame.columns, strict=True)
+    }
+    return _texts_in(found, columns, path)
 
 
 def _texts_in(
@@ -253,19 +265,6 @@ def _check_texts(
         return TextRecords(text, sample, group, trained)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-
-
-def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
-    frame: Any = read_content(path, "text")
-    names = [str(name) for name in frame.columns]
-    if is_csv(path):
-        frame = csv_texts(path)
-    wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS, *FIELDS}
-    # Other columns are only named in messages: their values are not needed.
-    return {
-        name: list(frame[key]) if {name, name.casefold()} & wanted else []
-        for name, key in zip(names, frame.columns, strict=True)
-    }
 
 
 def _columns_of_rows(
@@ -331,11 +330,19 @@ class Side:
 
     def rows(self, rows: Ints) -> Side:
         """Return some of the texts, with their ids."""
+        # Ids by row are given before rows are left out: an id keeps naming the same text.
         return Side(self.name, replace(self.records, sample=self.sample).rows(rows))
 
 
-def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> TextScores:
-    """Return the energies of all sides; `more` are further columns of `text_scores`."""
+def scores_of(
+    sides: Sequence[Side],
+    energy_target: Floats,
+    *,
+    energy_reference: Floats | None = None,
+    length: Ints | None = None,
+    further: Mapping[str, Floats] | None = None,
+) -> TextScores:
+    """Return the energies of all sides, with the columns of `text_scores` by the same names."""
     groups = [side.records.group for side in sides if side.records.group is not None]
     kind = np.repeat([side.name for side in sides], [len(side) for side in sides])
     return text_scores(
@@ -345,7 +352,9 @@ def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> Text
         group=[name for group in groups for name in group] if groups else None,
         population=kind == SIDES[2],
         text=different_parts(sides),
-        **more,
+        energy_reference=energy_reference,
+        length=length,
+        further=further,
     )
 
 
@@ -360,6 +369,7 @@ def different_parts(sides: Sequence[Side]) -> list[str]:
     # What the first and the last text in sorted order share, all texts share.
     pairs = enumerate(zip(min(texts), max(texts), strict=False))
     shared = next((place for place, (a, b) in pairs if a != b), len(min(texts)))
+    # Where nothing else is in a text, its beginning is its own.
     own = [text[shared:] for text in texts]
     return own if all(text.strip() for text in own) else texts
 
@@ -396,20 +406,7 @@ def sides_of(
         raise InputError(
             "all sides must be plain texts, or all training data in parts such as messages"
         )
-    _check_ids(sides)
-    # Texts on both sides are left out later; something must remain to judge.
-    inside, outside = (set(plain_texts(side.records.text)) for side in sides[:2])
-    for name, own in (("member", inside - outside), ("non-member", outside - inside)):
-        if not own:
-            raise InputError(
-                f"every {name} text is on both sides: members and nonmembers must be different "
-                "texts, check the files"
-            )
-    return sides
-
-
-def _check_ids(sides: Sequence[Side]) -> None:
-    """Raise if two texts have one id: they would count as one sample on both sides."""
+    # Two texts with one id would count as one sample on both sides.
     seen: dict[str, tuple[str, str]] = {}
     for side in sides:
         for name, text in zip(side.sample, side.records.text, strict=True):
@@ -419,3 +416,12 @@ def _check_ids(sides: Sequence[Side]) -> None:
                     f"an id must be of one text, got {name!r} for two: a {first} text and a "
                     f"{side.name} text; number all sides through, or leave ids out"
                 )
+    # Texts on both sides are left out later; something must remain to judge.
+    inside, outside = (set(plain_texts(side.records.text)) for side in sides[:2])
+    for name, own in (("member", inside - outside), ("non-member", outside - inside)):
+        if not own:
+            raise InputError(
+                f"every {name} text is on both sides: members and nonmembers must be different "
+                "texts, check the files"
+            )
+    return sides

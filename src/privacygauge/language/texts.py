@@ -307,14 +307,16 @@ def number_names(names: Sequence[str]) -> Ints:
 
 
 def objects_of(values: Sequence[object]) -> NDArray[np.object_]:
-    """Return a vector of values, none of which is taken apart."""
+    """Return the values as an object array (n,); lists among them stay single elements."""
     found = np.empty(len(values), np.object_)
     found[:] = values
     return found
 
 
 def _text(value: object, name: str, row: int, empty: bool) -> str:
-    if _missing(value):
+    # pandas' NA and NaT are recognised by name, since pandas may not be installed.
+    absent = value is None or type(value).__name__ in ("NAType", "NaTType")
+    if absent or (isinstance(value, float | np.floating) and bool(np.isnan(value))):
         raise InputError(f"{name} has no value in row {row}: {_WAY_OUT}")
     if not isinstance(value, str | int | float | np.generic):
         kind = type(value).__name__
@@ -325,13 +327,6 @@ def _text(value: object, name: str, row: int, empty: bool) -> str:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         raise InputError(f"{name} is not valid Unicode in row {row}: save the file as UTF-8")
     return text
-
-
-def _missing(value: object) -> bool:
-    # pandas' NA and NaT are recognised by name, since pandas may not be installed.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 _MEMBER = 0

@@ -225,6 +225,10 @@ def learned_signal(
     without a leak members and non-members are exchangeable and intervals hold. Ordinary
     cross-validation lacks this property (`blind_scores`).
     """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     judged = ~population
     fewest = min(len(np.unique(unit[side])) for side in (member, judged & ~member))
     if fewest < FEWEST_GROUPS:
@@ -238,7 +242,13 @@ def learned_signal(
         before = fold < part
         held = fold == part
         # The first fold has nobody to learn from and keeps the plain signal.
-        score = _logistic_scores(features, member, before) if part else first
+        score = first
+        if part:
+            model = make_pipeline(
+                StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000)
+            )
+            model.fit(features[before], member[before])
+            score = np.asarray(model.decision_function(features), np.float64)
         # Scores of different models have different scales: standardised, or ranked within the fold.
         if population.any():
             known = score[population]
@@ -247,18 +257,6 @@ def learned_signal(
         else:
             result[held] = ranks(score[held])
     return result
-
-
-def _logistic_scores(features: Floats, member: Bools, known: Bools) -> Floats:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = make_pipeline(
-        StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000)
-    )
-    model.fit(features[known], member[known])
-    return np.asarray(model.decision_function(features), np.float64)
 
 
 def _shape(text: Ints, value: Floats, n: int) -> Floats:

@@ -144,22 +144,25 @@ class Tokenizer:
             batch = self._backend.encode_batch(some, add_special_tokens=frame) if rows else ()
             for row, one in zip(rows, batch, strict=True):
                 found[row] = one
-        return [_in_tokens(text, one) for text, one in zip(texts, found, strict=True)]
-
-
-def _in_tokens(text: ScoredText, found: Any) -> EncodedText:
-    if isinstance(text, TrainedText) and text.ids is not None:
-        # Tokens of a training have no known place in the text.
-        ids = np.array(text.ids, np.int64)
-        nowhere = np.zeros((len(ids), 2), np.int64)
-        return EncodedText(ids, np.zeros(len(ids), np.bool_), nowhere, np.array(text.of_loss))
-    spans = np.array(found.offsets, np.int64).reshape(-1, 2)
-    return EncodedText(
-        np.array(found.ids, np.int64),
-        np.array(found.special_tokens_mask, np.bool_),
-        spans,
-        None if isinstance(text, str) else text.touches(spans),
-    )
+        encoded = []
+        for text, one in zip(texts, found, strict=True):
+            if isinstance(text, TrainedText) and text.ids is not None:
+                # Tokens of a training have no known place in the text.
+                ids = np.array(text.ids, np.int64)
+                unframed = np.zeros(len(ids), np.bool_)
+                nowhere = np.zeros((len(ids), 2), np.int64)
+                encoded.append(EncodedText(ids, unframed, nowhere, np.array(text.of_loss)))
+                continue
+            spans = np.array(one.offsets, np.int64).reshape(-1, 2)
+            encoded.append(
+                EncodedText(
+                    np.array(one.ids, np.int64),
+                    np.array(one.special_tokens_mask, np.bool_),
+                    spans,
+                    None if isinstance(text, str) else text.touches(spans),
+                )
+            )
+        return encoded
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
@@ -375,21 +378,21 @@ def checked_keys(texts: Sequence[ScoredText]) -> tuple[str, ...]:
     """Return the key of each text: its SHA-256, with that of its trained part if it has one."""
     if isinstance(texts, str | bytes) or len(texts) == 0:
         raise InputError(f"texts must be a sequence of at least one text, got {type(texts)}")
-    return tuple(_key(i, text) for i, text in enumerate(texts))
-
-
-def _key(i: int, text: object) -> str:
-    if isinstance(text, TrainedText):
-        return text.key
-    if not isinstance(text, str):
-        raise InputError(f"text {i} must be a str, got {type(text).__name__}: decode it first")
-    try:
-        return hashlib.sha256(text.encode()).hexdigest()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"text {i} must be valid Unicode, got a lone surrogate at character {error.start}: "
-            "read the file with its own encoding"
-        ) from error
+    keys = []
+    for i, text in enumerate(list[object](texts)):
+        if isinstance(text, TrainedText):
+            keys.append(text.key)
+            continue
+        if not isinstance(text, str):
+            raise InputError(f"text {i} must be a str, got {type(text).__name__}: decode it first")
+        try:
+            keys.append(hashlib.sha256(text.encode()).hexdigest())
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"text {i} must be valid Unicode, got a lone surrogate at character {error.start}: "
+                "read the file with its own encoding"
+            ) from error
+    return tuple(keys)
 
 
 @dataclass(frozen=True)
@@ -427,8 +430,15 @@ def _row(text: ScoredText, found: Sequence[EncodedText], limits: Sequence[int], 
         units = [np.where(one, np.cumsum(one) - 1, _NONE) for one in scored]
     else:
         units = word_units(text, found)
+    fitting = []
+    for one, its, limit in zip(found, units, limits, strict=True):
+        room = limit - int(np.count_nonzero(one.framing))
+        # The first unit that does not fit completely is left out, with all units after it.
+        beyond = its[~one.framing][max(room, 0) :]
+        n_all = int(its.max(initial=_NONE)) + 1
+        fitting.append(int(min(beyond[beyond >= 0], default=n_all)))
     # The smallest number that fits into every model: all of them score the same units.
-    n_units = min(map(_n_fitting, found, units, limits))
+    n_units = min(fitting)
     ids = []
     kept_units = []
     n_cut = []
@@ -440,18 +450,6 @@ def _row(text: ScoredText, found: Sequence[EncodedText], limits: Sequence[int], 
         kept_units.append(its[kept])
         n_cut.append(int(np.count_nonzero(~kept)))
     return _Row(ids, kept_units, n_units, n_cut)
-
-
-def _n_fitting(found: EncodedText, units: Ints, limit: int) -> int:
-    """Return the number of leading units that fit into a model's context."""
-    n_units = int(units.max(initial=_NONE)) + 1
-    room = limit - int(np.count_nonzero(found.framing))
-    content = units[~found.framing]
-    if len(content) <= room:
-        return n_units
-    # The first unit that does not fit completely is left out, with all units after it.
-    beyond = content[max(room, 0) :]
-    return int(min(beyond[beyond >= 0], default=n_units))
 
 
 def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:
@@ -477,8 +475,16 @@ def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:
         if isinstance(text, str) or any(a < stop and start < b for a, b in whole):
             word_at[start:stop] = n_words
             n_words += 1
-    # (t, 2) per tokenizer: the first and last word that each token touches.
-    ranges = [_words_touched(one, word_at) for one in found]
+    # (t, 2) per tokenizer: the first and last word that each token overlaps; -1 and -1 for none.
+    ranges = []
+    for one in found:
+        overlapped = np.full((len(one.ids), 2), _NONE)
+        for i, (first, last) in enumerate(one.spans):
+            words = word_at[first:last]
+            words = words[words >= 0]
+            if len(words) and not one.framing[i]:
+                overlapped[i] = words[0], words[-1]
+        ranges.append(overlapped)
     # joined[w]: word w shares a token with word w - 1 in some tokenizer.
     joined = np.zeros(n_words, np.bool_)
     for first, last in (pair for one in ranges for pair in one):
@@ -489,14 +495,3 @@ def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:
     number = np.full(n_words + 1, _NONE)
     number[sorted(shared)] = np.arange(len(shared))
     return [number[its] for its in units]
-
-
-def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
-    """Return the first and last word that each token overlaps, (t, 2); -1 and -1 for none."""
-    touched = np.full((len(found.ids), 2), _NONE)
-    for i, (start, stop) in enumerate(found.spans):
-        words = word_at[start:stop]
-        words = words[words >= 0]
-        if len(words) and not found.framing[i]:
-            touched[i] = words[0], words[-1]
-    return touched

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import own_version, versions
@@ -24,13 +24,12 @@ from privacygauge.language.loading import (
     weights_sha256,
 )
 from privacygauge.language.model import fitting
-from privacygauge.language.tokens import Tokenizer, Tokens, checked_keys, read_tokenizer, tokens_of
+from privacygauge.language.tokens import Tokens, checked_keys, read_tokenizer, tokens_of
 from privacygauge.language.training_steps import (
     DONE,
     UNFINISHED,
     Checkpoints,
     Course,
-    Learner,
     Vocabulary,
     learn_epoch,
     learner_of,
@@ -193,15 +192,15 @@ _SHORTEST = 4
 class Shape:
     """Architecture of a model that is trained from scratch."""
 
-    kind: Kind
+    kind: Kind = "masked"
     """Kind: a BERT with lower-case word pieces, or a GPT-2 with byte pairs."""
-    layers: int
+    layers: int = 2
     """Number of layers, at least 1."""
-    hidden: int
+    hidden: int = 128
     """Hidden width, at least 1; one attention head per 64 units, at least one."""
-    vocabulary: int
-    """Most tokens in the vocabulary."""
-    context: int
+    vocabulary: int = 4096
+    """Most tokens in the vocabulary, including special ones."""
+    context: int = 128
     """Most tokens read at once, at least 4, including the frame."""
 
     def __post_init__(self) -> None:
@@ -231,54 +230,48 @@ class Shape:
     def module(self, tokenizer: Any, seed: int) -> Any:
         """Return the torch module; its weights depend only on the seed."""
         import torch
+        import transformers
 
-        made = _bert if self.kind == "masked" else _gpt2
+        # No dropout: the model is trained as it is later evaluated.
+        config: Any
+        if self.kind == "masked":
+            build: Any = transformers.BertForMaskedLM
+            config = transformers.BertConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=self.hidden,
+                num_hidden_layers=self.layers,
+                num_attention_heads=self.heads,
+                intermediate_size=4 * self.hidden,
+                max_position_embeddings=self.context,
+                hidden_dropout_prob=0.0,
+                attention_probs_dropout_prob=0.0,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+        else:
+            build = transformers.GPT2LMHeadModel
+            config = transformers.GPT2Config(
+                vocab_size=len(tokenizer),
+                n_positions=self.context,
+                n_embd=self.hidden,
+                n_layer=self.layers,
+                n_head=self.heads,
+                resid_pdrop=0.0,
+                embd_pdrop=0.0,
+                attn_pdrop=0.0,
+                bos_token_id=tokenizer.bos_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+            )
         # fork_rng restores the caller's random state afterwards.
         with torch.random.fork_rng(devices=[]):
             first = stream(seed, "language training", "weights")
             torch.default_generator.manual_seed(int(first.integers(2**63)))
-            return made(self, tokenizer)
+            return build(config)
 
 
 def check_context(context: int) -> None:
     """Raise if a model would read too few tokens at once to learn from them."""
     if isinstance(context, bool) or context < _SHORTEST:
         raise InputError(f"context must be at least {_SHORTEST} tokens, got {context}")
-
-
-def _bert(shape: Shape, tokenizer: Any) -> Any:
-    from transformers import BertConfig, BertForMaskedLM
-
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        intermediate_size=4 * shape.hidden,
-        max_position_embeddings=shape.context,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    return BertForMaskedLM(config)
-
-
-def _gpt2(shape: Shape, tokenizer: Any) -> Any:
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=shape.context,
-        n_embd=shape.hidden,
-        n_layer=shape.layers,
-        n_head=shape.heads,
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return GPT2LMHeadModel(config)
 
 
 _READ_AS: Mapping[Kind, str] = {
@@ -312,22 +305,33 @@ class TrainedModel:
         )
 
 
+class TrainingSettings(TypedDict, total=False):
+    """Keywords for the fields of `Course`."""
+
+    epochs: int
+    batch: int
+    rate: float
+    seed: int
+    precision: Precision
+    device: str
+
+
+class ReferenceSettings(TrainingSettings, total=False):
+    """Keywords for the fields of `Shape` and `Course`."""
+
+    kind: Kind
+    layers: int
+    hidden: int
+    vocabulary: int
+    context: int
+
+
 def train_reference(
     texts: Sequence[str],
     out: str | Path,
     *,
-    kind: Kind = "masked",
-    layers: int = 2,
-    hidden: int = 128,
-    vocabulary: int = 4096,
-    context: int = 128,
-    epochs: int = 40,
-    batch: int = 32,
-    rate: float = 1e-3,
-    seed: int = 0,
-    precision: Precision = "float32",
-    device: str = "cpu",
     progress: Progress | None = None,
+    **settings: Unpack[ReferenceSettings],
 ) -> TrainedModel:
     """Train a small BERT or GPT-2 from scratch on `texts` alone, tokenizer included.
 
@@ -338,26 +342,32 @@ def train_reference(
     out : str or pathlib.Path
         Empty or new folder, or one in which the same training was interrupted, which continues
         after its last complete epoch.
-    kind : "masked" or "causal"
-        BERT with lower-case word pieces, or GPT-2 with byte pairs.
-    layers, hidden : int
-        Size of the model; one attention head per 64 hidden units, at least one.
-    vocabulary : int
-        Most tokens in the vocabulary.
-    context : int
-        Most tokens read at once, at least 4; longer texts are cut off.
-    epochs, batch : int
-        Passes over the texts, and texts per step.
-    rate : float
-        Largest learning rate.
-    seed : int
-        Seed from which initial weights, order and masks are derived.
-    precision : "float32" or "bfloat16"
-        Precision of the computation in training; the weights stay float32.
-    device : str
-        Torch device.
     progress : callable, optional
         Called with the number of epochs done and their total.
+    **settings
+        The other parameters.
+
+    Other Parameters
+    ----------------
+    kind : "masked" or "causal"
+        BERT with lower-case word pieces, or GPT-2 with byte pairs; by default masked.
+    layers, hidden : int
+        Size of the model, by default 2 layers of 128 units; one attention head per 64 hidden units,
+        at least one.
+    vocabulary : int
+        Most tokens in the vocabulary, by default 4096.
+    context : int
+        Most tokens read at once, at least 4, by default 128; longer texts are cut off.
+    epochs, batch : int
+        Passes over the texts, by default 40, and texts per step, by default 32.
+    rate : float
+        Largest learning rate, by default 1e-3.
+    seed : int
+        Seed from which initial weights, order and masks are derived, by default 0.
+    precision : "float32" or "bfloat16"
+        Precision of the computation in training, by default float32; the weights stay float32.
+    device : str
+        Torch device, by default the processor ("cpu").
 
     Returns
     -------
@@ -377,16 +387,22 @@ def train_reference(
     Hutter 2019), gradient norms clipped at 1, learning rate warmed up over 6% of the steps and
     decayed to 0. No dropout. One thread, so that sums do not depend on the machine's load.
     """
-    course = Course(
-        epochs=epochs, batch=batch, rate=rate, seed=seed, precision=precision, device=device
-    )
-    shape = Shape(kind=kind, layers=layers, hidden=hidden, vocabulary=vocabulary, context=context)
+    left: dict[str, Any] = {**settings}
+    of_shape = {one.name: left.pop(one.name) for one in fields(Shape) if one.name in left}
+    # All that is left belongs to the course, which rejects an unknown keyword.
+    course = Course(**left)
+    shape = Shape(**of_shape)
     tokenizer = shape.tokenizer(texts)
     start = _Start(
-        kind,
+        shape.kind,
         tokenizer,
         lambda: shape.module(tokenizer, course.seed),
-        {"layers": layers, "hidden": hidden, "vocabulary": vocabulary, "start": "none"},
+        {
+            "layers": shape.layers,
+            "hidden": shape.hidden,
+            "vocabulary": shape.vocabulary,
+            "start": "none",
+        },
     )
     return _train(start, texts, out=Path(out), course=course, progress=progress)
 
@@ -397,13 +413,8 @@ def train_further(
     out: str | Path,
     *,
     context: int | None = None,
-    epochs: int = 3,
-    batch: int = 32,
-    rate: float = 5e-5,
-    seed: int = 0,
-    precision: Precision = "float32",
-    device: str = "cpu",
     progress: Progress | None = None,
+    **settings: Unpack[TrainingSettings],
 ) -> TrainedModel:
     """Train a language model further on `texts`, with its own tokenizer.
 
@@ -413,10 +424,21 @@ def train_further(
         Folder of the initial model, masked or causal, which is left unchanged.
     texts : sequence of str
         Training texts, such as the members of a test.
+    out, progress
+        As in `train_reference`.
     context : int, optional
         Most tokens read at once in training; by default the model's context.
-    out, epochs, batch, rate, seed, precision, device, progress
-        As in `train_reference`; a small model needs a larger rate, such as 1e-3.
+    **settings
+        The other parameters.
+
+    Other Parameters
+    ----------------
+    epochs : int
+        Passes over the texts, by default 3.
+    rate : float
+        Largest learning rate, by default 5e-5; a small model needs a larger one, such as 1e-3.
+    batch, seed, precision, device
+        As in `train_reference`.
 
     Returns
     -------
@@ -427,9 +449,8 @@ def train_further(
     InputError
         As in `train_reference`, and as in `load_masked` or `load_causal` for the model.
     """
-    course = Course(
-        epochs=epochs, batch=batch, rate=rate, seed=seed, precision=precision, device=device
-    )
+    chosen: TrainingSettings = {"epochs": 3, "rate": 5e-5, **settings}
+    course = Course(**chosen)
     folder = checked_folder(path)
     if folder.resolve() == Path(out).resolve():
         raise InputError(f"out must be another folder than the model's, got {folder} for both")
@@ -472,6 +493,7 @@ def _train(
     course: Course,
     progress: Progress | None,
 ) -> TrainedModel:
+    # First: a folder of other files is refused before minutes of training.
     require_own(out)
     with quiet_transformers(), one_thread():
         # Saved and read again, as every audit will read it.
@@ -491,7 +513,20 @@ def _train(
         tokens = tokens_of(texts, [own], [limit], "token")[0][0]
         if start.kind == "causal" and int(tokens.lengths.max()) < 2:
             raise InputError("texts must have at least two tokens for a causal model, got one each")
-        settings = _settings(start, limit, tokens=tokens, tokenizer=own, course=course)
+        # All that affects the weights: a checkpoint of any other training is refused.
+        settings = json.dumps(
+            {
+                **start.said,
+                "kind": start.kind,
+                "context": limit,
+                **asdict(course),
+                "texts": tokens.sha256,
+                "tokenizer": own.sha256,
+                "privacygauge": own_version(),
+                **{name: versions(name)[name] for name in ("torch", "transformers")},
+            },
+            sort_keys=True,
+        )
         # Finished earlier, with the same settings: `losses_of` checks that.
         if (out / DONE).is_file():
             return _result(out, losses_of(out, settings), tokens)
@@ -499,45 +534,20 @@ def _train(
         kept = Checkpoints(out / UNFINISHED, settings)
         mask_id = own.mask_id if start.kind == "masked" else None
         learner = learner_of(module, Vocabulary(own.n_tokens, mask_id, own.pad_id), course)
-        losses = _learn(learner, tokens, kept, progress)
+        losses = kept.take_up(learner)
+        while True:
+            if progress is not None:
+                progress(len(losses), course.epochs)
+            if len(losses) == course.epochs:
+                break
+            losses = (*losses, learn_epoch(learner, tokens, len(losses)))
+            kept.keep(learner, losses)
         start.tokenizer.save_pretrained(out)
         module.to("cpu").save_pretrained(out)
     # Written last: a folder without it holds an interrupted training.
     write_all(out, {DONE: json.dumps({"settings": settings, "losses": losses}).encode()})
     kept.remove()
     return _result(out, losses, tokens)
-
-
-def _learn(
-    learner: Learner, tokens: Tokens, kept: Checkpoints, progress: Progress | None
-) -> tuple[float, ...]:
-    epochs = learner.course.epochs
-    losses = kept.take_up(learner)
-    while True:
-        if progress is not None:
-            progress(len(losses), epochs)
-        if len(losses) == epochs:
-            return losses
-        losses = (*losses, learn_epoch(learner, tokens, len(losses)))
-        kept.keep(learner, losses)
-
-
-def _settings(
-    start: _Start, limit: int, tokens: Tokens, tokenizer: Tokenizer, course: Course
-) -> str:
-    return json.dumps(
-        {
-            **start.said,
-            "kind": start.kind,
-            "context": limit,
-            **asdict(course),
-            "texts": tokens.sha256,
-            "tokenizer": tokenizer.sha256,
-            "privacygauge": own_version(),
-            **{name: versions(name)[name] for name in ("torch", "transformers")},
-        },
-        sort_keys=True,
-    )
 
 
 def _result(out: Path, losses: tuple[float, ...], tokens: Tokens) -> TrainedModel:

@@ -38,19 +38,19 @@ _LARGEST_GRADIENT = 1.0
 
 @dataclass(frozen=True)
 class Course:
-    """Settings of a training."""
+    """Settings of a training; the defaults are those of a model trained from scratch."""
 
-    epochs: int
+    epochs: int = 40
     """Passes over the texts, at least 1."""
-    batch: int
+    batch: int = 32
     """Texts per step, at least 1."""
-    rate: float
+    rate: float = 1e-3
     """Peak learning rate, above 0: reached after 6% of the steps, decaying to 0 at the end."""
-    seed: int
-    """Seed of order, masks and initial weights."""
-    precision: Precision
+    seed: int = 0
+    """Seed of order, masks and initial weights, non-negative."""
+    precision: Precision = "float32"
     """Precision of the computation; the weights stay float32."""
-    device: str
+    device: str = "cpu"
     """Torch device."""
 
     def __post_init__(self) -> None:
@@ -124,6 +124,7 @@ def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
 def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     """Train for one epoch; return the mean loss in nats per predicted token."""
     course = learner.course
+    # One stream per epoch, so that a resumed training masks as an uninterrupted one.
     masks = stream(course.seed, "language training", "masks", epoch)
     n_steps = -(-len(tokens) // course.batch)
     total = 0.0
@@ -146,6 +147,7 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
 
 def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
     """Yield the rows of every step of an epoch, each row once, in an order for this epoch."""
+    # One stream per epoch, as for the masks.
     rng = stream(seed, "language training", "order", epoch)
     order = rng.permutation(len(lengths))
     parts: list[Ints] = []
@@ -247,6 +249,7 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     for group in learner.optimiser.param_groups:
         group["lr"] = rate
     learner.optimiser.zero_grad(set_to_none=True)
+    # Only the pass is in bfloat16: small updates would be rounded away in its 8 bits.
     with torch.autocast(device.type, torch.bfloat16, enabled=half):
         if learner.head is None:
             logits = learner.module(**inputs).logits[asked]
@@ -257,6 +260,7 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     torch.nn.utils.clip_grad_norm_(learner.module.parameters(), _LARGEST_GRADIENT)
     learner.optimiser.step()
     found = float(loss.detach())
+    # Every later weight would be NaN, which nobody would see before the audit.
     if not np.isfinite(found):
         raise InputError(f"the loss must stay finite, got {found}: take a smaller rate")
     return found
@@ -303,7 +307,14 @@ class Checkpoints:
         """
         if not self._path.is_file():
             return ()
-        said, tensors = self._read()
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self._path, "pt") as file:
+                said = file.metadata()
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (OSError, cast(type[Exception], SafetensorError)) as error:
+            raise InputError(f"{self._path} is damaged: remove it to start again") from error
         require_same(said["settings"], self.settings, self.folder.parent)
         state: dict[int, dict[str, Any]] = {}
         for name, tensor in tensors.items():
@@ -312,22 +323,15 @@ class Checkpoints:
                 state.setdefault(int(number), {})[key] = tensor
         for name, weights in learner.module.named_parameters():
             weights.data.copy_(tensors[f"weights.{name}"])
-        given = learner.optimiser.state_dict()
-        learner.optimiser.load_state_dict({**given, "state": state})
+        # The groups of weights, with their decay, are those of this training: only the moments of
+        # Adam were stored.
+        groups = learner.optimiser.state_dict()
+        learner.optimiser.load_state_dict({**groups, "state": state})
         return tuple(json.loads(said["losses"]))
 
     def remove(self) -> None:
         """Remove the checkpoints of a finished training."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _read(self) -> tuple[dict[str, str], dict[str, Any]]:
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(self._path, "pt") as file:
-                return file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (OSError, cast(type[Exception], SafetensorError)) as error:
-            raise InputError(f"{self._path} is damaged: remove it to start again") from error
 
 
 def require_same(there: str, here: str, place: Path) -> None:

@@ -95,6 +95,7 @@ class UnitFindings:
         variant = "" if self.unit == "sample" else f"by {self.unit}"
         found: dict[str, Evaluation] = {}
         for e in self.evaluations:
+            # The first evaluation of a signal stands for all its thresholds.
             found.setdefault(e.name, replace(e, variant=variant, thresholds="none"))
         return tuple(found.values())
 
@@ -161,6 +162,7 @@ def thresholds_named(
     """
     if not fprs:
         raise InputError("fpr must name at least one false-positive rate, got none")
+    # The population first: no attacker has the judged non-members themselves.
     chosen = ("population" if population else "oracle",) if kinds is None else tuple(kinds)
     found: list[Threshold] = []
     for kind in dict.fromkeys(chosen):
@@ -271,24 +273,47 @@ def unit_findings(
     """
     sides = (scores.member, scores.nonmember)
     n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
+    # Intervals need the spread within a side, which a single unit does not have.
     require_two(n_in, n_out, unit if scores.group is None else "patient")
     played = _play_attacks(scores, suite, asked)
     spoken = _beyond_reference(scores, played, asked.level)
+    sources = {
+        "population": scores.population,
+        "oracle": scores.nonmember,
+        "mean-train": scores.member,
+    }
+    thresholds = []
+    for attack, threshold, (_, evaluation) in zip(
+        suite.attacks, suite.thresholds, played, strict=True
+    ):
+        behind: Bools = sources[threshold.name]
+        realised = evaluation.false_positive_rate
+        kept = True
+        if threshold.name == "population":
+            hit = signal(scores, attack.signal)[behind] >= attack.cut.threshold
+            nominal = rates.proportion(hit, scores.unit[behind], asked.level)
+            # Both rates are uncertain, since the threshold also comes from few samples.
+            kept = realised.low <= nominal.high and nominal.low <= realised.high
+        thresholds.append(
+            ThresholdFinding(
+                attack=evaluation.title,
+                kind=threshold.name,
+                asked=getattr(threshold, "fpr", None),
+                score=attack.cut.threshold,
+                n=int(np.count_nonzero(behind)),
+                realised=realised,
+                kept=kept,
+            )
+        )
     found = UnitFindings(
         unit=unit,
         n_in=int(np.count_nonzero(scores.member)),
         n_out=int(np.count_nonzero(scores.nonmember)),
         evaluations=tuple(evaluation for _, evaluation in played),
         spoken=tuple(evaluation for _, evaluation in spoken),
+        # The choice is made among all attacks, and its interval pays for all of them.
         headline=headline(spoken, seed=asked.seed, level=asked.level, among=played),
-        thresholds=tuple(
-            _threshold(
-                scores, attack, threshold=threshold, evaluation=evaluation, level=asked.level
-            )
-            for attack, threshold, (_, evaluation) in zip(
-                suite.attacks, suite.thresholds, played, strict=True
-            )
-        ),
+        thresholds=tuple(thresholds),
     )
     return played, found
 
@@ -310,10 +335,22 @@ def patients_of(
         patients = by_patient(compared)
         _, found = unit_findings(patients, suite_of(patients, asked), "patient", asked)
     except InputError as error:
+        # Samples can still be audited: the reason goes to the reader.
         return Skipped(_PATIENTS, str(error))
     # The notes on samples are printed already.
     notes = tuple(note for note in patients.notes if note not in scores.notes)
-    return replace(found, notes=notes), _rows(compared, patients)
+    assert compared.group is not None
+    judged = np.flatnonzero(patients.judged)
+    groups = zip(compared.group, compared.judged.tolist(), strict=True)
+    samples = Counter(name for name, is_judged in groups if is_judged)
+    names = tuple(patients.sample[row] for row in judged.tolist())
+    rows = PatientRows(
+        names,
+        patients.member[judged],
+        np.array([samples[name] for name in names], np.int64),
+        signal(patients, best_signal(patients))[judged],
+    )
+    return replace(found, notes=notes), rows
 
 
 def findings_by_length(
@@ -333,6 +370,7 @@ def findings_by_length(
         try:
             played = _play_attacks(bucket, suite_of(bucket, asked), asked)
         except InputError as error:
+            # The other range may still have enough texts.
             skipped.append(Skipped(f"samples of {fewest} to {most} tokens", str(error)))
             continue
         sides = (bucket.member, bucket.nonmember)
@@ -349,20 +387,6 @@ def findings_by_length(
 def best_signal(scores: TextScores) -> str:
     """Return the signal that ranks records: the likelihood ratio, or the loss without one."""
     return LOSS if scores.energy_reference is None else LIKELIHOOD_RATIO
-
-
-def _rows(scores: TextScores, patients: TextScores) -> PatientRows:
-    assert scores.group is not None
-    judged = np.flatnonzero(patients.judged)
-    groups = zip(scores.group, scores.judged.tolist(), strict=True)
-    samples = Counter(name for name, is_judged in groups if is_judged)
-    names = tuple(patients.sample[row] for row in judged.tolist())
-    return PatientRows(
-        names,
-        patients.member[judged],
-        np.array([samples[name] for name in names], np.int64),
-        signal(patients, best_signal(patients))[judged],
-    )
 
 
 def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> Results:
@@ -393,34 +417,3 @@ def _beyond_reference(scores: TextScores, played: Results, level: float) -> Resu
         for play, found in played
         if found.name in with_reference or found.auc.low > highest or found.auc.high < lowest
     ] or played
-
-
-def _threshold(
-    scores: TextScores,
-    attack: EnergyAttack,
-    threshold: Threshold,
-    evaluation: Evaluation,
-    level: float,
-) -> ThresholdFinding:
-    sides = {
-        "population": scores.population,
-        "oracle": scores.nonmember,
-        "mean-train": scores.member,
-    }
-    behind: Bools = sides[threshold.name]
-    realised = evaluation.false_positive_rate
-    kept = True
-    if threshold.name == "population":
-        hit = signal(scores, attack.signal)[behind] >= attack.cut.threshold
-        asked = rates.proportion(hit, scores.unit[behind], level)
-        # Both rates are uncertain, since the threshold also comes from few samples.
-        kept = realised.low <= asked.high and asked.low <= realised.high
-    return ThresholdFinding(
-        attack=evaluation.title,
-        kind=threshold.name,
-        asked=getattr(threshold, "fpr", None),
-        score=attack.cut.threshold,
-        n=int(np.count_nonzero(behind)),
-        realised=realised,
-        kept=kept,
-    )

@@ -93,15 +93,34 @@ def cut_into_windows(
         return WindowedTexts(tokens, np.arange(n), np.zeros(n, int), np.ones(len(tokens.ids), bool))
     front, behind = tokens.frame
     room = limit - front - behind
-    stride = _check_stride(stride, room, limit)
+    if room < 2:
+        raise InputError(
+            f"context must leave room for two tokens of a text beside its frame, got {limit}"
+        )
+    if stride is None:
+        stride = room // 2
+    elif not 1 <= stride < room:
+        raise InputError(
+            f"stride must be from 1 to {room - 1:,} tokens where windows hold {room:,} tokens of a "
+            f"text, got {stride:,}: so every window sees a part of the one before"
+        )
+    # The overlap of two windows is room - stride tokens; the earlier one scores this many of them.
+    handed_over = int(shared * (room - stride))
     parts: list[tuple[int, int, Ints, Bools]] = []
     for text in range(n):
         size = int(tokens.lengths[text]) - front - behind
-        for begin, stop, first, last in _spans(size, room, stride, shared):
+        n_more = max(0, -(-(size - room) // stride))
+        for number in range(n_more + 1):
+            begin = number * stride
+            stop = min(begin + room, size)
+            # The window scores the positions from `first` up to `last` of the text.
+            first = begin + handed_over if number else 0
+            last = begin + stride + handed_over if number < n_more else size
             # The frame before, the tokens of the window, the frame behind.
             here = np.r_[:front, front + begin : front + stop, front + size : front + size + behind]
             own = (here >= front + first) & (here < front + last)
             parts.append((text, begin, here + tokens.starts[text], own))
+    # By length: a pass then needs little padding.
     parts.sort(key=lambda part: len(part[2]))
     texts, begins, places, owned = zip(*parts, strict=True)
     of = np.array(texts)
@@ -117,35 +136,6 @@ def cut_into_windows(
         frame=tokens.frame,
     )
     return WindowedTexts(cut, of, np.array(begins), np.concatenate(owned))
-
-
-def _check_stride(stride: int | None, room: int, limit: int) -> int:
-    if room < 2:
-        raise InputError(
-            f"context must leave room for two tokens of a text beside its frame, got {limit}"
-        )
-    if stride is None:
-        return room // 2
-    if not 1 <= stride < room:
-        raise InputError(
-            f"stride must be from 1 to {room - 1:,} tokens where windows hold {room:,} tokens of a "
-            f"text, got {stride:,}: so every window sees a part of the one before"
-        )
-    return stride
-
-
-def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int, int, int]]:
-    """Return begin and stop of each window, and first and last of the positions it scores."""
-    n_more = max(0, -(-(n - room) // stride))
-    # The overlap is room - stride tokens; this many of them are scored by the earlier window.
-    handed_over = int(shared * (room - stride))
-    found = []
-    for number in range(n_more + 1):
-        begin = number * stride
-        first = begin + handed_over if number else 0
-        last = begin + stride + handed_over if number < n_more else n
-        found.append((begin, min(begin + room, n), first, last))
-    return found
 
 
 def whole(

@@ -17,8 +17,14 @@ from privacygauge.core.versions import own_version, today
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
 from privacygauge.register import report
-from privacygauge.register.joint_statements import joint_statement
-from privacygauge.register.line import SEVERITIES, Number, RegisterLine, RegisterResult, line_of
+from privacygauge.register.line import (
+    SEVERITIES,
+    Number,
+    RegisterLine,
+    RegisterResult,
+    joint_statement,
+    line_of,
+)
 from privacygauge.register.report import sure
 from privacygauge.report import render
 from privacygauge.report.document import DataFrame
@@ -102,28 +108,22 @@ def risk_register(
     ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.severity))
     # Only the number behind each verdict counts towards the joint level, under its line's name.
     stated = [replace(line.number.stated, name=line.name) for line in ranked]
-    at_once = joint_statement(stated, level)
-    return RiskRegister(_origin(ranked, level), title, tuple(ranked), at_once)
-
-
-def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
-    nobody = tuple(
+    unnamed = tuple(
         Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
-        for line in lines
+        for line in ranked
         if line.worst.reason
     )
-    warnings = tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings)
-    files = {line.name: f"report.json sha256:{line.sha256}" for line in lines}
-    return Origin(
+    origin = Origin(
         command="register",
         version=own_version(),
         seed=0,
         level=level,
         made=today(),
-        skipped=nobody,
-        warnings=warnings,
-        provenance=files,
+        skipped=unnamed,
+        warnings=tuple(f"{line.name}: {plain(text)}" for line in ranked for text in line.warnings),
+        provenance={line.name: f"report.json sha256:{line.sha256}" for line in ranked},
     )
+    return RiskRegister(origin, title, tuple(ranked), joint_statement(stated, level))
 
 
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:

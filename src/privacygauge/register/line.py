@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.register.joint_statements import JointStatement, Statement
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.render import SCHEMA
 from privacygauge.report.reported import Reported
@@ -124,6 +123,15 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         known = ", ".join(Severity)
         raise InputError(f"{verdict.where}: severity must be one of {known}, got {severity!r}")
     ids = tuple(map(plain, exposed.texts("ids")[:WORST]))
+    all_measures = report.part("measures")
+    measures: dict[str, float] = {}
+    for number in gated:
+        metric = number.text("name")
+        # Of a skipped number there is nothing to compare with a limit.
+        if _is_computed(number):
+            measures[metric] = number.or_infinite("value")
+        if f"{metric}.low" in all_measures:
+            measures[f"{metric}.low"] = all_measures.number(f"{metric}.low")
     # Files are the entries of the provenance with a digest: "NAME sha256:...".
     made_of = [x for x in report.part("provenance").value.values() if isinstance(x, str)]
     return RegisterLine(
@@ -135,7 +143,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         knowledge=about.text("knowledge"),
         number=_number(gated[0]),
         further=tuple(_number(number) for number in gated[1:] if _is_computed(number)),
-        measures=_measures(report, gated),
+        measures=measures,
         severity=Severity(severity),
         grade=verdict.text("grade"),
         headline=verdict.text("headline"),
@@ -172,18 +180,6 @@ def _number(part: Part) -> Number:
 
 def _is_computed(number: Part) -> bool:
     return "estimate" not in number or "skipped" not in number.part("estimate")
-
-
-def _measures(report: Part, gated: list[Part]) -> dict[str, float]:
-    measures = report.part("measures")
-    found: dict[str, float] = {}
-    for number in gated:
-        name = number.text("name")
-        if _is_computed(number):
-            found[name] = number.or_infinite("value")
-        if f"{name}.low" in measures:
-            found[f"{name}.low"] = measures.number(f"{name}.low")
-    return found
 
 
 def _document(text: str, where: str) -> Mapping[str, Any]:
@@ -332,3 +328,58 @@ class RegisterResult(Reported):
         """Number of lines of each severity that has any, from grave to mild."""
         given = [line.severity for line in self.lines]
         return {severity: given.count(severity) for severity in SEVERITIES if severity in given}
+
+
+# Statements that hold for several lines together.
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A finding and the level at which it is stated."""
+
+    name: str
+    """Name of the audit or test that made the statement."""
+    level: float | None
+    """Level of the statement, in (0, 1); None if it was computed exactly."""
+    looks: int = 1
+    """Number of comparisons at that level from which this one was chosen, at least 1."""
+
+    @property
+    def risked(self) -> float:
+        """Upper bound on the probability that the statement is wrong; 0 if it was computed."""
+        return 0.0 if self.level is None else min(1.0, self.looks * (1 - self.level))
+
+
+@dataclass(frozen=True)
+class JointStatement:
+    """Joint level of several statements, by Bonferroni's inequality."""
+
+    level: float | None
+    """Lower bound on the probability that all statements at a level hold; None if the inequality is
+    vacuous or there is no such statement."""
+    asked: float
+    """Requested joint level, in (0, 1)."""
+    needed: float | None
+    """Level that each statement needs to reach `asked`; None without such statements."""
+    names: tuple[str, ...]
+    """Names of the statements at a level, without those that were computed."""
+
+
+def joint_statement(found: Sequence[Statement], asked: float) -> JointStatement:
+    """Return the joint level of statements, and the level each needs for the joint level `asked`.
+
+    Examples
+    --------
+    >>> both = joint_statement(
+    ...     [Statement("a", 0.95), Statement("b", 0.99), Statement("c", None)], 0.9
+    ... )
+    >>> round(both.level, 2), round(both.needed, 2), both.names
+    (0.94, 0.95, ('a', 'b'))
+    """
+    at_level = [x for x in found if x.level is not None]
+    if not at_level:
+        return JointStatement(None, asked, None, ())
+    risked = sum(x.risked for x in at_level)
+    looks = sum(x.looks for x in at_level)
+    left = 1 - risked if risked < 1 else None
+    return JointStatement(left, asked, 1 - (1 - asked) / looks, tuple(x.name for x in at_level))

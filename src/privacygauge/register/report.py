@@ -101,6 +101,7 @@ def verdict(r: RegisterResult) -> Verdict:
 
     It adds no judgement of its own.
     """
+    # The gravest line stands for all: a mean of severities would hide one behind many.
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
     parts = ", ".join(f"{count(n)} {severity}" for severity, n in r.counts.items())

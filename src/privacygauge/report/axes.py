@@ -101,8 +101,36 @@ def plot_label(title: str, *, lines: int = 1) -> str:
 
 
 def inline_plot(plot: Plot) -> Markup:
-    """Return a plot as SVG for a page; its `name` keeps its ids distinct from other plots'."""
-    return _inline(svg_text(plot.draw, transparent=True), plot.name, plot.title, plot.words)
+    """Return a plot as SVG with the page's colours and fonts, a title and a description.
+
+    Its `name` keeps its ids distinct from other plots'.
+    """
+    from markupsafe import Markup, escape
+
+    name = plot.name
+    svg = svg_text(plot.draw, transparent=True)
+    body = svg[svg.index("<svg") :]
+    box = re.search(r'viewBox="([^"]*)"', body)
+    assert box is not None
+    body = body[body.index(">") + 1 :]
+    # Without what a page does not need; then ids and references get the prefix of this plot, and
+    # colours and fonts those of the page.
+    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'(?:xlink:)?href="#', f'href="#{name}-', body)
+    body = body.replace("url(#", f"url(#{name}-")
+    body = re.sub(r"font-family: [^;\"]*;?", "", body)
+    body = re.sub(r"(font: [0-9.]+px) [^;\"]*", r"\1 var(--sans)", body)
+    for colour, variable in _VARIABLES.items():
+        body = body.replace(colour, f"var(--{variable})")
+    head = (
+        f'<svg viewBox="{box[1]}" role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{escape(plot.title)}</title>'
+        f'<desc id="{name}-desc">{escape(plot.words)}</desc>'
+    )
+    return Markup(head + body)
 
 
 def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
@@ -122,34 +150,6 @@ def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
             figure.set_layout_engine(None)
         figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None})
     return file.getvalue()
-
-
-def _inline(svg: str, name: str, title: str, description: str) -> Markup:
-    """Return the SVG with unique ids, the page's colours and fonts, a title and a description."""
-    from markupsafe import Markup, escape
-
-    body = svg[svg.index("<svg") :]
-    box = re.search(r'viewBox="([^"]*)"', body)
-    assert box is not None
-    body = body[body.index(">") + 1 :]
-    # Without what a page does not need; then ids and references get the prefix of this plot, and
-    # colours and fonts those of the page.
-    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r"<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
-    body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r'(?:xlink:)?href="#', f'href="#{name}-', body)
-    body = body.replace("url(#", f"url(#{name}-")
-    body = re.sub(r"font-family: [^;\"]*;?", "", body)
-    body = re.sub(r"(font: [0-9.]+px) [^;\"]*", r"\1 var(--sans)", body)
-    for colour, variable in _VARIABLES.items():
-        body = body.replace(colour, f"var(--{variable})")
-    head = (
-        f'<svg viewBox="{box[1]}" role="img" aria-labelledby="{name}-title {name}-desc">'
-        f'<title id="{name}-title">{escape(title)}</title>'
-        f'<desc id="{name}-desc">{escape(description)}</desc>'
-    )
-    return Markup(head + body)
 
 
 _VARIABLES = {colour: f"series-{i}" for i, colour in enumerate(SERIES)} | {

@@ -52,14 +52,14 @@ def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
 
 def sentences(found: Sequence[InvertedAttack]) -> tuple[str, ...]:
     """Return sentences with the reason why the grade is `UNTOLD`, and the most likely cause."""
+    # The attack that is surest to be inverted speaks for the others.
     first = min(found, key=lambda attack: attack.auc.high)
     others = len(found) - 1
     more = f". So are those of {count(others)} further attacks" if others > 1 else ""
     more = ". So are those of one further attack" if others == 1 else more
     return (
         f"{_inverted_text(first)}{more}. Whoever reverses them does better than guessing: this is "
-        "no "
-        "evidence of safety.",
+        "no evidence of safety.",
         LIKELY,
     )
 
@@ -80,8 +80,7 @@ def warnings(found: Sequence[InvertedAttack], where: str = "") -> tuple[str, ...
     also = f"; so are those of {others}" if names else ""
     return (
         f"{begin}{_inverted_text(first)}{also}. Check the sign of the scores, and whether the "
-        "sides were "
-        "swapped or differ in more than membership",
+        "sides were swapped or differ in more than membership",
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from privacygauge.core.estimate import Estimate
@@ -224,6 +222,7 @@ def warnings(found: Comparison) -> tuple[str, ...]:
         )
         if number
     ]
+    # Where the blind attacker failed, the sides were not shown to differ: nothing to warn of.
     if found.state == "fair" or (found.blind is not None and found.blind.low <= 0.5):
         return tuple(left_out)
     if not found.told and (found.state == TWINS or found.blind is None):
@@ -249,7 +248,40 @@ def section(found: Comparison | None) -> Section | None:
     """Return the section on the blind attacker; None if it had nothing to learn from."""
     if found is None or found.blind is None:
         return None
-    return Section("comparison", "Is the comparison fair?", tuple(_blocks(found)), "Comparison")
+    blocks: list[Block] = [
+        text(
+            "A blind attacker guesses membership from what is known of a record without the "
+            "release: its class, its columns and, where there are shadow models, what these say of "
+            "it. What it finds is no leak. Where it wins, attacks are judged on records that are "
+            "alike in what it learnt, with the same share of members in each kind."
+        )
+    ]
+    shown = {"Blind attacker, area under the ROC curve": decimal_estimate(found.blind)}
+    if found.placebo is not None:
+        shown["Placebo: shadow models asked about the target's members"] = decimal_estimate(
+            found.placebo
+        )
+    if found.left is not None:
+        shown["The same on the records that are compared"] = decimal_estimate(found.left)
+    named = {
+        f"Told apart by {shorten(plain(one.column))} alone": decimal_estimate(one.auc)
+        for one in found.differences[:10]
+        if one.auc is not None
+    }
+    # Where nothing can be told, no record is compared, whatever the mask says.
+    kept = int(np.count_nonzero(found.compared)) if found.told else 0
+    of_all = f"{count(kept)} of {count(len(found.compared))}"
+    blocks.append(pairs({**shown, **named, "Records compared": of_all}))
+    if found.left is not None and found.left.high < 0.5:
+        blocks.append(
+            text(
+                "On the records that are compared the blind attacker is wrong more often than "
+                "guessing: they hold the same share of members of each kind, more evenly than "
+                "chance would, so that a kind with many members among those it learns from has few "
+                "among the rest. Nothing is left by which the sides could be told apart."
+            )
+        )
+    return Section("comparison", "Is the comparison fair?", tuple(blocks), "Comparison")
 
 
 def as_data(found: Comparison | None) -> Json:
@@ -266,37 +298,3 @@ def as_data(found: Comparison | None) -> Json:
             {"column": one.column, "auc": values_of(one.auc)} for one in found.differences
         ],
     }
-
-
-def _blocks(found: Comparison) -> Iterator[Block]:
-    yield text(
-        "A blind attacker guesses membership from what is known of a record without the release: "
-        "its class, its columns and, where there are shadow models, what these say of it. What it "
-        "finds is no leak. Where it wins, attacks are judged on records that are alike in what it "
-        "learnt, with the same share of members in each kind."
-    )
-    n = len(found.compared)
-    kept = int(np.count_nonzero(found.compared))
-    kept = kept if found.told else 0
-    shown = {}
-    if found.blind is not None:
-        shown["Blind attacker, area under the ROC curve"] = decimal_estimate(found.blind)
-    if found.placebo is not None:
-        shown["Placebo: shadow models asked about the target's members"] = decimal_estimate(
-            found.placebo
-        )
-    if found.left is not None:
-        shown["The same on the records that are compared"] = decimal_estimate(found.left)
-    named = {
-        f"Told apart by {shorten(plain(one.column))} alone": decimal_estimate(one.auc)
-        for one in found.differences[:10]
-        if one.auc is not None
-    }
-    yield pairs({**shown, **named, "Records compared": f"{count(kept)} of {count(n)}"})
-    if found.left is not None and found.left.high < 0.5:
-        yield text(
-            "On the records that are compared the blind attacker is wrong more often than "
-            "guessing: they hold the same share of members of each kind, more evenly than chance "
-            "would, so that a kind with many members among those it learns from has few among the "
-            "rest. Nothing is left by which the sides could be told apart."
-        )

@@ -21,7 +21,7 @@ UNTOLD = Grade("cannot be told", Severity.UNTOLD)
 """Grade if the measurements support no statement about the release."""
 
 UNSHOWN = "It says neither that something leaks nor that nothing does."
-"""What a verdict leaves open where nothing can be told."""
+"""Limits of a verdict without a finding."""
 
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
@@ -36,7 +36,7 @@ def untold_verdict(
     unsaid: str = UNSHOWN,
     advice: tuple[str, ...],
 ) -> Verdict:
-    """Return a verdict that nothing can be told; its scale holds only that."""
+    """Return a verdict without a finding; its scale holds only `UNTOLD`."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -49,6 +49,7 @@ def untold_verdict(
 
 def gravest(grades: Iterable[Grade]) -> Grade:
     """Return the gravest grade; `UNTOLD` is graver than `NONE`."""
+    # An audit that could not tell must not read as one that found nothing.
     return max(grades, key=(NONE, UNTOLD, *GRADES[1:]).index)
 
 
@@ -112,6 +113,7 @@ def accuracy_gauge(
     `of` says of what, such as ``of the strongest attack``; `rule` explains the grade and its
     limits. `decided` says what decided the grade where it was not the average.
     """
+    # Guessing and the cuts of `grade_of`, between the ends of the drawn line.
     limits = (0.4, 0.5, 0.55, 0.65, 1.0)
     ticks = ("50%", "55%", "65%")
     told = f"{decided or DECIDED[found.by_ranking]} {rule}"

@@ -36,6 +36,7 @@ def parsed_limits(texts: Collection[str] | None, metrics: Collection[str]) -> tu
 
 def check_limits(report: Report, limits: Collection[Limit]) -> tuple[CheckedLimit, ...]:
     """Return each limit with the result of its check, for the page and the JSON of a report."""
+    # An audit that cannot tell keeps no limit: its numbers are no evidence.
     told = report.verdict.grade.severity is not Severity.UNTOLD
     return tuple(
         CheckedLimit(
@@ -113,6 +114,7 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
     if name not in metrics:
         known = [metric for metric in metrics if not metric.endswith(".low")]
         raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")
+    # The equal name among the metrics, not the given text, knows its largest value.
     known_as = next(metric for metric in metrics if metric == name)
     most = _largest_limit(known_as)
     digits = number.strip().removesuffix("%")

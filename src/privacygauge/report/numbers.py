@@ -135,6 +135,7 @@ def rounded_down(value: float, decimals: int = 2, *, beyond: float | None = None
     >>> rounded_down(0.859), rounded_down(0.0), rounded_down(2.00047, beyond=2)
     ('0.85', '0', '2.0004')
     """
+    # Printed as equal to the claim, a bound that refutes it would read as one that does not.
     if beyond is not None and beyond < value < math.inf:
         while decimals < _MOST_DECIMALS and float(_bound(value, decimals, ROUND_FLOOR)) <= beyond:
             decimals += 1
@@ -197,6 +198,7 @@ def plain(text: object) -> str:
     """Return user-supplied text on one line, without control characters for terminals or pages."""
     shown = []
     for c in str(text):
+        # Spaces of other widths are not printable for Python, but harmless.
         if c.isprintable() or unicodedata.category(c) == "Zs":
             shown.append(c)
         else:
@@ -206,6 +208,7 @@ def plain(text: object) -> str:
 
 def shorten(text: str) -> str:
     """Return a name, without its middle if it is longer than 80 characters."""
+    # Long ids and paths often differ only at one of their ends: both are kept.
     return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -79,6 +79,20 @@ def page(report: Report) -> str:
         ),
         note="By the names that --fail-above, policies and report.json use.",
     )
+    limits = Table(
+        "limits",
+        "Limits",
+        columns=columns("Metric", "At most", "Found"),
+        rows=tuple(
+            (
+                Cell(x.metric, tags=() if x.kept else ("not kept",)),
+                f"{x.limit:g}",
+                "not computed" if x.found is None else f"{x.found:.4g}",
+            )
+            for x in report.held
+        ),
+        note="As --fail-above or a policy set them.",
+    )
     return template.render(
         r=report,
         f=report.origin,
@@ -87,7 +101,7 @@ def page(report: Report) -> str:
         severity=report.verdict.scale.index(report.verdict.grade),
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
         caution=_caution(report),
-        limits=_limits(report),
+        limits=limits,
         cards=report.cards,
         further=further,
     )
@@ -121,21 +135,6 @@ def _readable(value: object) -> object:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return numbers.plain(value)
     return value
-
-
-def _limits(report: Report) -> Table:
-    """Return the table of limits with the numbers found."""
-    rows = tuple(
-        (
-            Cell(x.metric, tags=() if x.kept else ("not kept",)),
-            f"{x.limit:g}",
-            "not computed" if x.found is None else f"{x.found:.4g}",
-        )
-        for x in report.held
-    )
-    heads = columns("Metric", "At most", "Found")
-    note = "As --fail-above or a policy set them."
-    return Table("limits", "Limits", columns=heads, rows=rows, note=note)
 
 
 def summary(report: Report) -> str:
@@ -172,7 +171,14 @@ def terminal(report: Report) -> RenderableType:
     Nothing in it is read as markup, so that names from the user's data cannot style or forge lines.
     """
     from rich.console import Group
+    from rich.table import Table as Grid
+    from rich.text import Text
 
+    figures = Grid.grid(padding=(0, 2, 0, 0))
+    figures.add_column(overflow="fold")
+    figures.add_column(overflow="fold")
+    for name, value in _lines(report):
+        figures.add_row(Text(name), Text(value))
     found = report.verdict
     warnings = [unmarked_text(f"! {plain(x)}", "yellow") for x in report.origin.warnings]
     return Group(
@@ -181,7 +187,7 @@ def terminal(report: Report) -> RenderableType:
         unmarked_text(""),
         *([*warnings, unmarked_text("")] if warnings else ()),
         *map(unmarked_text, filter(None, [_caution(report)])),
-        figures(_lines(report)),
+        figures,
         *(part for table in report.overview for part in _overview(table)),
         *map(unmarked_text, _not_done(report.origin)),
     )
@@ -196,19 +202,11 @@ def _overview(table: Table) -> list[RenderableType]:
     # Drawn cells have no form in a terminal.
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
-    narrow = Fitting(_rows(table, needed, "\n"), _rows(table, needed, None))
-    fitting = Fitting(_rows(table, shown, " "), narrow)
-    return [fitting, unmarked_text(table.note)] if table.note else [fitting]
-
-
-def _rows(table: Table, columns: list[int], between: str | None) -> RenderableType:
-    full = [row for row in table.full if len(row.cells) == len(table.columns)]
-    return terminal_table(
-        [table.columns[i].title for i in columns],
-        [[flat(row.cells[i], between) for i in columns] for row in full],
-        prose=[place for place, i in enumerate(columns) if i == 0 or table.columns[i].prose],
-        best=[place for place, row in enumerate(full) if row.tone is Tone.BEST],
+    narrow = Fitting(
+        terminal_table(table, needed, between="\n"), terminal_table(table, needed, between=None)
     )
+    fitting = Fitting(terminal_table(table, shown, between=" "), narrow)
+    return [fitting, unmarked_text(table.note)] if table.note else [fitting]
 
 
 def flat(cell: Content, between: str | None = " ") -> str:
@@ -331,19 +329,6 @@ def unmarked_text(line: str, style: str = "") -> RenderableType:
     return Text(line, style=style)
 
 
-def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
-    """Return a grid of names and numbers."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(Text(name), Text(value))
-    return table
-
-
 @dataclass(frozen=True)
 class Fitting:
     """A renderable with a narrow form for terminals that are too narrow for its wide form."""
@@ -361,32 +346,30 @@ class Fitting:
         yield self.wide if least <= options.max_width else self.narrow
 
 
-def terminal_table(
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    prose: Collection[int],
-    best: Collection[int] = (),
-) -> RenderableType:
-    """Return a table; `prose` are indices of columns that may wrap, `best` of rows in bold."""
+def terminal_table(table: Table, columns: Sequence[int], *, between: str | None) -> RenderableType:
+    """Return some columns of a table, by index, for a terminal; `between` as in `flat`."""
     from rich import box
     from rich.cells import cell_len
-    from rich.table import Table
+    from rich.table import Table as Grid
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for place, title in enumerate(titles):
+    # Other rows, such as headings across the table, hold no numbers.
+    full = [row for row in table.full if len(row.cells) == len(table.columns)]
+    rows = [[flat(row.cells[i], between) for i in columns] for row in full]
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, i in enumerate(columns):
+        title = table.columns[i].title
         cells = (title, *(row[place] for row in rows))
         width = max(cell_len(line) for cell in cells for line in _plain_lines(cell))
         # Words may wrap; numbers keep their width, so that columns stay aligned.
-        if place in prose:
-            table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
+        if i == 0 or table.columns[i].prose:
+            grid.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:
-            table.add_column(title, justify="right", no_wrap=True, min_width=width)
-    for place, row in enumerate(rows):
-        lines = ("\n".join(_plain_lines(cell)) for cell in row)
-        table.add_row(*map(Text, lines), style="bold" if place in best else "")
-    return table
+            grid.add_column(title, justify="right", no_wrap=True, min_width=width)
+    for row, cells_of_row in zip(full, rows, strict=True):
+        lines = ("\n".join(_plain_lines(cell)) for cell in cells_of_row)
+        grid.add_row(*map(Text, lines), style="bold" if row.tone is Tone.BEST else "")
+    return grid
 
 
 def _plain_lines(cell: str) -> list[str]:

@@ -161,7 +161,7 @@ class Measure:
     shown: Shown
     """The number as text."""
     note: str = ""
-    """Remark in a few words, printed beside the number everywhere."""
+    """Short remark, printed with the number everywhere."""
     text: str = ""
     """Meaning of the number, in a sentence or two."""
     guessing: str = ""
@@ -335,6 +335,7 @@ class Table:
         """Second heads with the indices of their columns; empty if no column has one."""
         if not any(column.group for column in self.columns):
             return ()
+        # Heads span neighbours alone: equal ones apart from each other stay two.
         runs = groupby(range(len(self.columns)), lambda i: self.columns[i].group)
         return tuple((group, tuple(columns)) for group, columns in runs)
 
@@ -476,7 +477,7 @@ class Report:
     data: Mapping[str, Json]
     """Further keys of ``report.json``, specific to this kind."""
     frames: Mapping[str, Callable[[], pd.DataFrame]]
-    """Tables written beside the page, by file name: ``.parquet`` or ``.csv``."""
+    """Tables written to the folder of the page, by file name: ``.parquet`` or ``.csv``."""
     nothing_left_out: str = "Nothing: everything was done."
     """Text of the page if nothing was skipped."""
     overview: tuple[Table, ...] = ()

@@ -26,6 +26,7 @@ from privacygauge.reproduce import (
     song2021_items,
     song2021_risk,
     song2021_tables,
+    song2021_thresholds,
     song2021_training,
 )
 from privacygauge.reproduce.item import Entry, Item, deviations, item_title
@@ -94,7 +95,7 @@ _MADE = {
     ),
     "Song & Mittal (2021)": (
         ("song-table2", "early stopping", song2021_training.song_table2),
-        ("song-table3", "thresholds", song2021_tables.song_table3),
+        ("song-table3", "thresholds", song2021_thresholds.song_table3),
         ("song-table4", "Location30", song2021.song_table4),
         ("song-table4-defences", "Location30 defended", song2021_tables.song_table4_defences),
         ("song-table5", "white box", song2021_tables.song_table5),

@@ -63,6 +63,13 @@ RARELY = 0.665
 NEARLY_ALWAYS = 0.9
 """Lowest share of right guesses on records with a DTP above 4, according to the abstract."""
 
+ALMOST = 0.9
+"""Share of the records above 4 that is read as "almost always", our reading of the abstract."""
+
+MOST = 0.7
+"""Highest share of right guesses about a record of NB-Adult and LR-Adult, according to section
+5.5."""
+
 RIGHT = "share right"
 PDTP = "PDTP"
 FOUND = "share with more than 90% right"
@@ -396,6 +403,9 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
         method="chi-square of normal values, over models",
     )
 
+
+COMPLETE = 45_222
+"""Records of Adult without a missing value."""
 
 MADE_UP = 1_600_000
 """Records of the made-up table, the number of the paper's survey."""

@@ -423,6 +423,8 @@ CLAIMS = (
     Claim("notes leak more than samples, loss", ("notes", _LOSS), ("samples", _LOSS), 0.253),
     Claim("long samples leak more, LR", ("long samples", _LR), ("short samples", _LR), 0.070),
     Claim("long samples leak more, loss", ("long samples", _LOSS), ("short samples", _LOSS), 0.146),
+    # Table 4's smallest and largest models; the difference is of the paper's Base.
+    Claim("small target: LR beats the loss", ("small target", _LR), ("small target", _LOSS), 0.238),
     Claim("large and longer leaks more, LR", ("large target, longer", _LR), ("small target", _LR),
           0.005),
     Claim("large and longer leaks more, loss", ("large target, longer", _LOSS),
@@ -445,6 +447,8 @@ CLAIMS = (
           ("length", "AUC, test"), None),
     Claim("punctuation tells more than digits", ("non-alphanumeric", "AUC, test"),
           ("digits", "AUC, test"), None),
+    Claim("punctuation tells more than rare tokens", ("non-alphanumeric", "AUC, test"),
+          ("rarest tokens", "AUC, test"), None),
     Claim("rare tokens add to punctuation", ("non-alphanumeric, rarest tokens", "AUC, test"),
           ("non-alphanumeric", "AUC, test"), None),
     Claim("length adds to both", ("length, non-alphanumeric, rarest tokens", "AUC, test"),

@@ -285,9 +285,12 @@ def _entry(item: Item, known: Mapping[str, ReproductionResult]) -> Sequence[str]
     made = item.status not in (Status.NOT_POSSIBLE, Status.NO_RESULT)
     if not results:
         return (item.number, item.what, item.status.value, "not judged" if made else "")
-    verdicts = dict.fromkeys(map(_verdict, results))
+    # A verdict on another table is none on this one, which may have few of its numbers.
+    verdicts = (
+        [f"not judged by itself: {', '.join(item.by)}"] if item.by else map(_verdict, results)
+    )
     number = f"[{item.number}](#{results[0].table.name})"
-    return (number, item.what, item.status.value, "; ".join(verdicts))
+    return (number, item.what, item.status.value, "; ".join(dict.fromkeys(verdicts)))
 
 
 def _verdict(result: ReproductionResult) -> str:

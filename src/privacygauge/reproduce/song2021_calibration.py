@@ -1,4 +1,4 @@
-"""Figures 3 and 5 of Song & Mittal (2021): scores against the real share of members, by bin."""
+"""Figures 3 and 5 and half of Table 6 of Song & Mittal (2021): risk scores by defence."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, play
-from privacygauge.evaluate.calibration import Reliability, reliability
+from privacygauge.core.rules import halves
 from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.evaluate.risk import Reliability, reliability
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, SIZE, legend, style_axes
 from privacygauge.reproduce.song2021 import LEVEL, PURCHASE, DataSetting, setting, states
 from privacygauge.reproduce.song2021_tables import over_fits, over_pairs
@@ -74,7 +75,11 @@ ATTACKS: Mapping[str, Attack] = {
     "network": NeuralNasr(),
     "network, trained long": LONG,
 }
-"""Estimators of the probability of membership: the paper's two, each with a variant."""
+"""Estimators of the probability of membership that learn on a shadow model."""
+
+TAUGHT = "network on the target"
+"""The paper's attack network, which learns on the target's own answers: here on those to one half
+of its records, to be judged on the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +132,15 @@ def classifiers(setting: DataSetting, effort: Effort) -> Mapping[str, list[Pair]
 
 
 def score_pairs(pairs: Sequence[Pair], seed: int, names: Sequence[str]) -> list[MemberScores]:
-    """Return the probabilities of membership that these of `ATTACKS` learn on the shadow models."""
+    """Return the probabilities of membership by these of `ATTACKS`, or by `TAUGHT`."""
     scored = []
     for number, pair in enumerate(pairs):
         rounds = PredictionGame(pair.target, pair.shadow).deal(1, seeds.stream(seed, "deal"))
         found = {}
         for name in names:
+            if name == TAUGHT:
+                found[name] = taught_on_target(ATTACKS["network"], pair.target, seed + number)
+                continue
             played = play(ATTACKS[name], rounds, [seeds.stream(seed, name, number)])
             assert isinstance(played, Play)  # predictions with a shadow give all that these need
             # A network's score is its log-odds.
@@ -140,6 +148,40 @@ def score_pairs(pairs: Sequence[Pair], seed: int, names: Sequence[str]) -> list[
             found[name] = expit(score) if name.startswith("network") else score
         scored.append(MemberScores(pair.target.member, found))
     return scored
+
+
+def taught_on_target(network: Attack, target: Predictions, seed: int) -> Floats:
+    """Return the probabilities of membership that a network learns on the target itself, (n,).
+
+    It learns from one half of the records, whose membership is known, and is asked about the
+    other, both ways: asked about what it learnt, it would repeat it.
+
+    Parameters
+    ----------
+    network : Attack
+        Attack whose scores are log-odds.
+    target : Predictions
+        Predictions for n records.
+    seed : int
+    """
+    first = halves(target.units, target.member, seed=seed)
+    found = np.empty(len(target))
+    for number, asked in enumerate((first, ~first)):
+        judged, known = (
+            replace(
+                target,
+                answers=target.answers[rows],
+                labels=target.labels[rows],
+                member=target.member[rows],
+                ids=target.ids[rows],
+            )
+            for rows in (asked, ~asked)
+        )
+        rounds = PredictionGame(judged, known).deal(1, seeds.stream(seed, "deal"))
+        played = play(network, rounds, [seeds.stream(seed, TAUGHT, number)])
+        assert isinstance(played, Play)  # predictions with a shadow give all that it needs
+        found[asked] = expit(played.transcript.score)
+    return found
 
 
 def _logits(
@@ -319,9 +361,9 @@ def _bin(found: Sequence[MemberScores], score: str, number: int) -> dict[str, Ce
 
 
 RMSE: Mapping[str, Mapping[str, float]] = {
-    UNDEFENDED: {"risk score": 0.05, "network": 0.26},
-    REGULARISED: {"risk score": 0.09, "network": 0.26},
-    STOPPED: {"risk score": 0.06, "network": 0.25},
+    UNDEFENDED: {"risk score": 0.05, TAUGHT: 0.26},
+    REGULARISED: {"risk score": 0.09, TAUGHT: 0.26},
+    STOPPED: {"risk score": 0.06, TAUGHT: 0.25},
 }
 """Printed root-mean-square errors on Purchase100, by classifier and score."""
 
@@ -349,8 +391,10 @@ _NOTES_3 = (
     "RMSE: bins weigh as many as they hold. Bins alike: each weighs the same. Of a calibrated "
     "score: what luck alone would give on so many records.",
     "Risk score: the paper's histogram; isotonic: PrivacyGauge's default. Network: as Nasr et al. "
-    "(2018) feed it, one hidden layer of 64 units, 50 epochs. Trained long: 500 epochs, without "
-    "regard to records that it did not see.",
+    "(2018) feed it, one hidden layer of 64 units, 50 epochs, on the shadow model. Trained long: "
+    "500 epochs, without regard to records that it did not see. Network on the target: as in the "
+    "paper it learns on the target's own answers, here to half of its records, and is judged on "
+    "the other half, both ways.",
     "Over pairs of a target and a shadow model; the intervals allow for records and pairs.",
 )
 
@@ -361,7 +405,10 @@ def song_fig3(effort: Effort) -> Table:
     The quick form has one pair of models and six epochs, the full one three and forty.
     """
     data = setting(PURCHASE, effort.seed)
-    names = tuple(name for name in ATTACKS if not (effort.quick and name.endswith("long")))
+    names = (
+        *(name for name in ATTACKS if not (effort.quick and name.endswith("long"))),
+        TAUGHT,
+    )
     rows: list[Row] = []
     for kind, pairs in classifiers(data, effort).items():
         if isinstance(pairs, Skipped):
@@ -429,7 +476,7 @@ def _errors(kind: str, found: Sequence[MemberScores], names: Sequence[str], seed
         rows[2][name] = Cell(None, over_models(noise, titles[2], least=0.0))
         if name.startswith("network"):
             # Paired by model; the paper prints rounded errors, so that the gap has two decimals.
-            gap = round(paper["network"] - paper["risk score"], 2) if name == "network" else None
+            gap = round(paper[TAUGHT] - paper["risk score"], 2) if name == TAUGHT else None
             worse = [one.rmse.value - less for one, less in zip(some, own, strict=True)]
             rows[3][name] = Cell(gap, over_models(worse, titles[3]))
     return [Row(f"{kind}: {title}", row) for title, row in zip(titles, rows, strict=True)]
@@ -444,6 +491,14 @@ RECALL: Mapping[str, Mapping[float, float]] = {
     STOPPED: {1.0: 0.0, 0.9: 0.0, 0.8: 0.0, 0.7: 0.013, 0.6: 0.202, 0.5: 0.752},
 }
 """Printed shares of members with at least a score, on Purchase100: the recall of Table 6."""
+
+PRECISION: Mapping[str, Mapping[float, float]] = {
+    UNDEFENDED: {0.7: 0.634, 0.6: 0.626, 0.5: 0.616},
+    REGULARISED: {1.0: 0.833, 0.9: 0.833, 0.8: 0.659, 0.7: 0.639, 0.6: 0.589, 0.5: 0.565},
+    STOPPED: {0.7: 0.604, 0.6: 0.571, 0.5: 0.566},
+}
+"""Printed shares of members among the records with at least a score, on Purchase100 (Table 6); none
+where no record has it."""
 
 MEAN = 0.6
 """Printed mean score of undefended members: 0.1 above the prior of 0.5 (appendix B)."""
@@ -504,6 +559,38 @@ def song_fig5(effort: Effort) -> Table:
     return Table(
         "song-fig5", f"Song & Mittal (2021), Figure 5, on {data.name}", tuple(rows), _NOTES_5
     )
+
+
+def threshold_rows(data: DataSetting, effort: Effort) -> list[Row]:
+    """Return the half of Table 6 on Purchase100: precision and recall of the three classifiers.
+
+    Guessed is "member" at or above a risk score. The classifiers are those of Figures 3 and 5.
+    """
+    rows = []
+    for kind, pairs in classifiers(data, effort).items():
+        found = pairs if isinstance(pairs, Skipped) else score_pairs(pairs, effort.seed, DRAWN[:1])
+        for cut, published in RECALL[kind].items():
+            if isinstance(found, Skipped):
+                precision: Estimate | Skipped = found
+                recall: Estimate | Skipped = found
+            else:
+                scored = [(one.by_name[DRAWN[0]] >= cut, one.member) for one in found]
+                recall = over_fits(
+                    [proportion(reached[member], level=LEVEL) for reached, member in scored]
+                )
+                precision = Skipped(
+                    "precision", "no record of one of the models has so high a score"
+                )
+                if all(reached.any() for reached, _ in scored):
+                    precision = over_fits(
+                        [proportion(member[reached], level=LEVEL) for reached, member in scored]
+                    )
+            cells = {
+                "histogram: precision": Cell(PRECISION[kind].get(cut), precision),
+                "histogram: recall": Cell(published, recall),
+            }
+            rows.append(Row(f"{kind}: {cut_label(cut)}", cells))
+    return rows
 
 
 def draw_fig5(table: Table) -> Figure:

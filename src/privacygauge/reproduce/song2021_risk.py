@@ -22,13 +22,13 @@ from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, Scores, play
-from privacygauge.evaluate.calibration import reliability
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.rates import mean, proportion
-from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk
+from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk, reliability
 from privacygauge.reproduce.song2021 import (
     LEVEL,
+    LOCATION,
     PURCHASE,
     TEXAS,
     DataSetting,
@@ -37,6 +37,7 @@ from privacygauge.reproduce.song2021 import (
     own_note,
     setting,
 )
+from privacygauge.reproduce.song2021_calibration import TAUGHT, taught_on_target, threshold_rows
 from privacygauge.reproduce.song2021_tables import NETWORKS, over_pairs, white_box_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
@@ -76,6 +77,15 @@ _FIG8 = 0.94
 _FIG10 = (0.05, 0.09, 0.1, 0.07, 0.02)
 """Printed distances from the prior at `PRIORS` (Appendix B), on Purchase100, undefended."""
 
+ABOVE = "share of the members above the prior, the same at every prior"
+"""Row of Figure 10, in all of whose panels the paper sees most members above the prior."""
+
+ON_TARGET = "output of a network taught on the target"
+"""Row of Figure 11 with the attack network of the paper."""
+
+_EVEN = 0.5
+"""Prior at which scores are learnt."""
+
 _FIG11 = {
     "score": {"authors": 0.08, "MemGuard": 0.05},
     "network": {"authors": 0.13, "MemGuard": 0.21},
@@ -95,11 +105,25 @@ _NOTES = (
 )
 
 
+_CLASSIFIERS = (
+    "No defence, adversarial regularisation and early stopping: the classifiers of song-fig3 and "
+    "song-fig5 (tanh, three pairs), beside the paper's of Purchase100. Precision is not measured "
+    "where no record of one of the models has so high a score."
+)
+
+
 def song_table6(effort: Effort) -> Table:
-    """Return Table 6: precision and recall of guessing "member" at or above a risk score."""
+    """Return Table 6: precision and recall of guessing "member" at or above a risk score.
+
+    The half on Texas100 is of the models of Figures 6, 8 and 11, the half on Purchase100 of the
+    classifiers of Figures 3 and 5. Of a reader with copies only the halves that they are of are
+    made.
+    """
     data = available(TEXAS)
+    purchases = available(PURCHASE)
+    own = [name for name in (data, purchases) if name != LOCATION]
     rows = []
-    for view in _views(effort, data):
+    for view in _views(effort, data) if data in own or not own else ():
         for number, cut in enumerate(CUTS):
             cells = {}
             printed = _TABLE6[view.paper][number] if view.paper in _TABLE6 else (None, None)
@@ -109,7 +133,10 @@ def song_table6(effort: Effort) -> Table:
                 cells[f"{name}: precision"] = _cell([row.precision for row in found], paper[0])
                 cells[f"{name}: recall"] = _cell([row.recall for row in found], paper[1])
             rows.append(Row(f"{view.name}: score of at least {cut:g}", cells))
-    return _table("song-table6", "Table 6", rows, data)
+    if purchases in own or not own:
+        rows += threshold_rows(setting(purchases, effort.seed), effort)
+    made = _table("song-table6", "Table 6", rows, " and ".join(own) or LOCATION)
+    return replace(made, notes=(*made.notes, _CLASSIFIERS))
 
 
 def song_fig6(effort: Effort) -> Table:
@@ -170,6 +197,12 @@ def song_fig10(effort: Effort) -> Table:
         )
         for number, prior in enumerate(PRIORS)
     ]
+    # By Bayes' theorem a score is above the prior where it is above 0.5 at even odds.
+    over = [
+        [proportion(fit.risk["histogram"].member_scores > _EVEN, level=LEVEL) for fit in view.fits]
+        for view in views
+    ]
+    rows.append(_row(ABOVE, views, over))
     return _table("song-fig10", "Figure 10", rows, data)
 
 
@@ -183,7 +216,9 @@ def song_fig11(effort: Effort) -> Table:
         errors = [[fit.risk[name].reliability.rmse for fit in view.fits] for view in views]
         rows.append(_row(f"risk score, {name}", views, errors, printed))
     errors = [[fit.network for fit in view.fits] for view in views]
-    rows.append(_row("network's output", views, errors, _FIG11["network"]))
+    rows.append(_row("network's output", views, errors))
+    errors = [[fit.on_target for fit in view.fits] for view in views]
+    rows.append(_row(ON_TARGET, views, errors, _FIG11["network"]))
     return _table("song-fig11", "Figure 11", rows, data)
 
 
@@ -199,6 +234,8 @@ class _Fit:
     """Predictions of the target on the n records."""
     network: Estimate
     """Root-mean-square error of an attack network's output (Nasr et al. 2018)."""
+    on_target: Estimate
+    """The same of a network that learns on the target's own answers, as the paper's does."""
 
     def of_third(self, third: int) -> Floats:
         """Return members' scores in a third, 0 to 2, of the classes by generalisation error."""
@@ -250,7 +287,10 @@ def _fit(target: Predictions, shadow: Predictions, seed: int) -> _Fit:
     rng = seeds.stream(seed, "network", "bootstrap")
     # The network's score is its log-odds.
     rmse = reliability(expit(answers.score), answers.secret, rng, level=LEVEL).rmse
-    return _Fit(risk, scores["histogram"], target, rmse)
+    taught = taught_on_target(NeuralNasr(), target, seed)
+    rng = seeds.stream(seed, TAUGHT, "bootstrap")
+    on_target = reliability(taught, target.member, rng, level=LEVEL).rmse
+    return _Fit(risk, scores["histogram"], target, network=rmse, on_target=on_target)
 
 
 def _play(attack: Attack, rounds: Sequence[Round], seed: int, role: str) -> Play:

@@ -1,4 +1,4 @@
-"""Tables 3 to 5 of Song & Mittal (2021): thresholds, defences of answers, white-box attacks."""
+"""Tables 4 and 5 of Song & Mittal (2021): defences of answers, and white-box attacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from privacygauge.classifier.defences.defence import (
     defend_predictions,
 )
 from privacygauge.classifier.defences.memguard import MemGuard, NeuralJia
-from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
@@ -54,7 +53,6 @@ from privacygauge.reproduce.song2021 import (
     LEVEL,
     LOCATION,
     PURCHASE,
-    TABLE_3,
     TABLE_4,
     TABLE_4_DEFENDED,
     TABLE_5,
@@ -323,7 +321,7 @@ def trained_sides(
 ) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
     """Return n targets with white-box signals, each with a shadow model trained like it.
 
-    The models of ``DIR/runs/full/song-table3`` lie beside it and serve every table with the same n.
+    The models of ``DIR/runs/full/song-table5`` lie beside it and serve every table with the same n.
     """
     kept = effort.shared(f"song-models-{data}-{n}-seed-{effort.seed}")
     chosen = setting(data, effort.seed)
@@ -486,79 +484,3 @@ def over_pairs(estimates: Sequence[Estimate]) -> Estimate:
     high = value + float(np.hypot(up, half))
     method = f"{estimates[0].method}; {spread.method}"
     return Estimate(value=value, low=low, high=high, level=LEVEL, n=estimates[0].n, method=method)
-
-
-# Table 3 of Song & Mittal (2021): one threshold for all classes, or one for each.
-
-SIGNALS = tuple(signal for signal in METRICS if signal != "correctness")
-"""Signals with a learnt threshold; correctness needs none."""
-
-_THRESHOLD_NOTES = (
-    "The paper's numbers are on Texas100, which is not available. There thresholds for each class "
-    "gain 1 to 4 points.",
-    "Authors and MemGuard: the predictions that come with the paper's code, without a defence and "
-    "with MemGuard; thresholds from their shadow model, defended as the target is. Alike: models "
-    "trained here, as in song-table4, with a shadow model that is trained as the target is.",
-    "Gain: of the same records' guesses, paired. Alike: mean over pairs of models; the intervals "
-    "allow for the records and for the pairs.",
-)
-
-_PlayedThresholds = Mapping[tuple[str, bool], tuple[Play, Evaluation]]
-
-
-def song_table3(effort: Effort) -> Table:
-    """Return Table 3: accuracy with one threshold, with one per class, and the difference."""
-    data = available(TEXAS)
-    found = {
-        name: [_play_thresholds(target, shadow, effort.seed) for target, shadow in sides]
-        for name, sides in white_box_pairs(effort, data).items()
-    }
-    rows = [row for signal in SIGNALS for row in _threshold_rows(signal, found, data)]
-    rows += printed_rows(TABLE_3)
-    title = f"Song & Mittal (2021), Table 3, on {data}"
-    return Table("song-table3", title, tuple(rows), (*own_note(data), *_THRESHOLD_NOTES))
-
-
-def _play_thresholds(target: Predictions, shadow: Predictions, seed: int) -> _PlayedThresholds:
-    """Return (signal, threshold per class or not) to guesses and evaluation of the attack."""
-    rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    attacks = {
-        (signal, per_class): Threshold(signal, per_class)
-        for signal in SIGNALS
-        for per_class in (False, True)
-    }
-    played = {}
-    results = audit(rounds, list(attacks.values()), seed=seed, level=LEVEL)
-    for key, result in zip(attacks, results, strict=True):
-        assert not isinstance(result, Skipped)  # predictions have these signals
-        played[key] = result
-    return played
-
-
-def _threshold_rows(
-    signal: str, found: Mapping[str, Sequence[_PlayedThresholds]], data: str
-) -> list[Row]:
-    one = f"{signal}, one threshold"
-    several = f"{signal}, one for each class"
-
-    def accuracies(label: str, per_class: bool) -> dict[str, Cell]:
-        # The first printed column is the undefended model, like `alike`.
-        printed = TABLE_3[1].get(f"{data}: {label}", (None,))[0]
-        return {
-            name: Cell(
-                printed if name == "alike" else None,
-                over_fits([fit[signal, per_class][1].accuracy for fit in fits]),
-            )
-            for name, fits in found.items()
-        }
-
-    gains = {}
-    for name, fits in found.items():
-        # Guesses on the same records: `accuracy_lost` compares them record by record.
-        pairs = [(fit[signal, True][0].decisions, fit[signal, False][0].decisions) for fit in fits]
-        gains[name] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in pairs]))
-    return [
-        Row(one, accuracies(one, False)),
-        Row(several, accuracies(several, True)),
-        Row(f"{signal}, gain", gains),
-    ]

@@ -105,6 +105,9 @@ class Judgement:
     """Whether the given form can decide anything."""
     on: Mapping[str, Callable[[Judgement], Judgement]] = field(default_factory=dict)
     """Name of data that a reader may supply, to the change of judgement on them."""
+    given: tuple[Place, ...] = ()
+    """Shell patterns of rows and columns whose numbers are the paper's by construction: shown, and
+    not judged."""
 
     def within(self, column: str) -> float:
         """Return the margin of a column plus the most that the paper's rounding can hide."""
@@ -122,6 +125,8 @@ class Judgement:
             return "not measured"
         if not any(fnmatchcase(row, pattern) for pattern in self.same_data):
             return "other data"
+        if any(fnmatchcase(row, at[0]) and fnmatchcase(column, at[1]) for at in self.given):
+            return "by construction"
         # Tolerance for binary fractions: .52 must count as at a distance of .02 from .5.
         room = self.within(column) + 1e-12
         # Open: the interval of the difference crosses an end of [-room, room].
@@ -186,6 +191,8 @@ class Verdict:
             if word in judged:
                 n = judged.count(word)
                 parts.append(f"{n} {one if n == 1 else several}")
+        if "by construction" in self.numbers:
+            parts.append(f"{self.numbers.count('by construction')} numbers by construction")
         words = [one.word for one in self.claims if one.word != "not measured"]
         given = words.count("by construction")
         if len(words) > given:

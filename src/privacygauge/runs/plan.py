@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from math import prod
@@ -19,8 +19,15 @@ from privacygauge.errors import InputError
 from privacygauge.runs.source import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+_VERSIONS = "versions"
+"""Setting of a plan that names the versions of packages."""
+_OWN = "privacygauge"
+"""Key of the version of PrivacyGauge, among `_VERSIONS` or alone."""
 _ABSENT = object()
 """Placeholder for a setting that a plan does not have."""
+CONTINUED = frozenset({"0.1.0"})
+"""Earlier versions of PrivacyGauge whose runs this one continues: equal plans have equal results.
+"""
 MOST_CHUNKS = 10_000_000
 """Most files of a run; larger plans, as a foreign run may hold, are refused."""
 
@@ -228,6 +235,34 @@ class Plan:
             return cls(arrays=arrays, code=code, **parts)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"the text does not describe a plan: {error}") from error
+
+
+def with_versions_of(there: Plan, here: Plan, *, finished: bool) -> Plan:
+    """Return a plan with the versions of a stored run, where they need not agree.
+
+    Parameters
+    ----------
+    there : Plan
+        Plan of the stored run.
+    here : Plan
+        Plan of the present call.
+    finished : bool
+        Whether the stored run is only read, so that any versions will do. Otherwise the one of
+        PrivacyGauge may be in `CONTINUED`; numerical packages must agree, since a run of two of
+        them would mix two roundings.
+    """
+    settings: dict[str, Any] = json.loads(here.to_json())["settings"]
+    stored: dict[str, Any] = json.loads(there.to_json())["settings"]
+    # Runs that are kept for their answers name only PrivacyGauge, outside of "versions".
+    for now, then in (
+        (settings, stored),
+        (settings.get(_VERSIONS, {}), stored.get(_VERSIONS, {})),
+    ):
+        if then.get(_OWN) in CONTINUED and _OWN in now:
+            now[_OWN] = then[_OWN]
+    if finished and _VERSIONS in settings and _VERSIONS in stored:
+        settings[_VERSIONS] = stored[_VERSIONS]
+    return replace(here, settings=settings)
 
 
 def first_difference(there: Plan, here: Plan) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Container, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import short_list
+from privacygauge.core.versions import versions
 from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import (
     DIGEST,
@@ -45,7 +47,7 @@ from privacygauge.runs.folder import (
     place_text,
     require_local,
 )
-from privacygauge.runs.plan import Plan, Task, first_difference
+from privacygauge.runs.plan import Plan, Task, first_difference, with_versions_of
 from privacygauge.runs.sharing import Way, way
 from privacygauge.runs.source import NOT_CHECKED, changed_pieces
 
@@ -201,6 +203,7 @@ def open_run(
         that it has grown from (`Plan.grown_from`); or a URL that fsspec knows. A void run
         (`is_void`) of another plan is replaced.
     plan : Plan
+        The versions of the run that is there count where `with_versions_of` says so.
     static : mapping of str to Static, optional
         Arrays to store with the run; they must be the same each time it is opened.
     invocation : mapping of str to JSON values, optional
@@ -221,6 +224,8 @@ def open_run(
         raise InputError(f"{DIGEST} is the run's own array: choose another name")
     folder = Folder(absolute_place(path))
     stored = _stored_record(folder)
+    if stored is not None:
+        plan = with_versions_of(stored.plan, plan, finished=_ONLY_READ.get())
     checksums = {name: array.sha256 for name, array in static.items()}
     # Only a failed run gives way to another plan.
     replaces = stored is not None and is_void(path) and not _is_same(stored, plan, checksums)
@@ -252,6 +257,22 @@ def open_run(
         if folder.get(key) != content:
             folder.set(key, content)
     return Run(folder.path, plan, record.invocation, tuple(record.static))
+
+
+_ONLY_READ: ContextVar[bool] = ContextVar("only read", default=False)
+
+
+@contextlib.contextmanager
+def only_read() -> Iterator[None]:
+    """Let `open_run` accept runs of other versions of packages in a ``with`` block.
+
+    For finished runs: nothing is computed, so nothing of two versions is mixed.
+    """
+    token = _ONLY_READ.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_READ.reset(token)
 
 
 CLAIMS = "claims"
@@ -409,6 +430,18 @@ def unchecked_code(run: str | Path | None) -> list[str]:
     if len(found) <= _MOST_NAMED:
         return found
     return [*found[:_MOST_NAMED], f"{NOT_CHECKED}{len(found) - _MOST_NAMED:,} further pieces"]
+
+
+def other_versions(run: str | Path | None) -> str:
+    """Return the versions of a run that are not those of the present ones, in one line.
+
+    Empty where all agree, and without a run.
+    """
+    known = None if run is None else plan_in(run)
+    there = {} if known is None else known.settings.get("versions", {})
+    # Python is no package.
+    here = versions(*(name for name in there if name != "python"))
+    return ", ".join(f"{name} {x}" for name, x in there.items() if here.get(name) != x)
 
 
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:

@@ -13,7 +13,7 @@ import privacygauge as pg
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
 from privacygauge.classifier.named import recorded_trainer
 from privacygauge.classifier.networks import MLP, ImageAugment, Networks, views
-from privacygauge.classifier.shadows import train_shadows
+from privacygauge.classifier.shadows import Execution, train_shadows
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
@@ -161,16 +161,16 @@ def test_training_is_by_the_definition():
 def test_a_run_with_views_is_resumed_and_told_from_others(tmp_path):
     x = images(30, shape=(1, 2, 3))
     y = np.arange(30) % 3
-    trained = train_shadows(NETWORKS, x, y, n_shadows=4, run=tmp_path / "run")
+    trained = train_shadows(NETWORKS, x, y, n_shadows=4, execution=Execution(run=tmp_path / "run"))
     assert trained.pool.answers.shape == (4, 30, 3, 3)
-    again = train_shadows(NETWORKS, x, y, n_shadows=4, run=tmp_path / "run")
+    again = train_shadows(NETWORKS, x, y, n_shadows=4, execution=Execution(run=tmp_path / "run"))
     assert np.array_equal(again.pool.answers, trained.pool.answers)
     stands = recorded_trainer(tmp_path / "run")
-    told = train_shadows(stands, x, y, n_shadows=4, run=tmp_path / "run")
+    told = train_shadows(stands, x, y, n_shadows=4, execution=Execution(run=tmp_path / "run"))
     assert np.array_equal(told.pool.answers, trained.pool.answers)
     other = replace(NETWORKS, augment=AUGMENT_MORE)
     with pytest.raises(InputError, match="augment"):
-        train_shadows(other, x, y, n_shadows=4, run=tmp_path / "run")
+        train_shadows(other, x, y, n_shadows=4, execution=Execution(run=tmp_path / "run"))
 
 
 @pytest.mark.slow

@@ -115,8 +115,9 @@ def test_every_value_is_as_likely_whatever_the_others_are():
 )
 def test_copies_tell_every_value(column, data):
     attack = ClosestDistance(distance=Minkowski(2))
-    options = {"knowledge": data, "sizes": Sizes(60, 30, 40), "attacks": (attack,)}
-    found = play_attribute(Identity(), people(), [7], column, **options)
+    game = Attribute(column, possible_values(people(), column), data)
+    options = {"sizes": Sizes(60, 30, 40), "attacks": (attack,)}
+    found = play_attribute(Identity(), people(), [7], game, **options)
     assert found.chance == 1 / len(possible_values(people(), column))
     assert found.right.shape == (1, 30)
     assert found.accuracy.value > 0.95
@@ -193,5 +194,11 @@ def test_bad_input_is_one_line(change, message):
     options = {"targets": [7], "column": "illness", "sizes": SIZES, **change}
     targets = options.pop("targets")
     column = options.pop("column")
+    values = options.pop("values", None)
+
+    def play():
+        secret = column if values is None else Attribute(column, values)
+        return play_attribute(Silence(), people(), targets, secret, **options)
+
     with pytest.raises(InputError, match=message):
-        play_attribute(Silence(), people(), targets, column, **options)
+        play()

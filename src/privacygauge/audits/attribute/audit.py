@@ -14,6 +14,7 @@ from privacygauge.audits.work import Session
 from privacygauge.classifier.attributes_judged import (
     GainOverImputation,
     JudgedGuesses,
+    Names,
     judged_guesses,
     named_columns,
 )
@@ -214,8 +215,7 @@ class AttributeOptions(Options):
             y=y,
             member=member,
             sensitive=sensitive,
-            names=(self.classes, self.values),
-            people=(unit, ids),
+            names=Names(self.classes, self.values, unit=unit, ids=ids),
             knows_label=self.knows_label,
             seed=session.seed,
             level=session.level,
@@ -281,6 +281,7 @@ def grade(f: AttributeAudit) -> Grade:
 
 def _least(f: AttributeAudit) -> float:
     """Return the least share of members' guesses that this audit would mostly have shown."""
+    # Without imputation nothing could have been shown, however large.
     return detectable_with(f.best.advantage, 0.0) if f.best is not None else 1.0
 
 
@@ -332,6 +333,7 @@ def verdict(f: AttributeAudit) -> Verdict:
         shown = Estimate(
             value=surest.share, low=surest.share, high=1.0, level=level, n=n, method="exact"
         )
+    # The scale begins below 0, where an attack does worse on members than on others.
     limits = (-0.2, 0.0, 0.1, 0.3, 1.0)
     gauge = grades.gauge(label, shown, limits, ("0%", "10%", "30%"), rule=_RULE)
     return Verdict(

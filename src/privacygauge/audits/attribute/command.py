@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import HelpGroup, Role, amounts, asks, shares, with_low
+from privacygauge.audits.asking import HelpGroup, amounts, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.training import LabelledRecords, data_option, load_labelled_records
+from privacygauge.runs.options import Role, asks
 
 if TYPE_CHECKING:
     from privacygauge.audits.attribute.audit import AttributeAudit

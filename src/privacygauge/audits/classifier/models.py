@@ -17,6 +17,7 @@ from privacygauge.audits.classifier.options import (
 )
 from privacygauge.audits.classifier.predictions import (
     ClassifierOptions,
+    DealtGame,
     PredictionAuditOptions,
     assemble,
     pool_description,
@@ -32,7 +33,6 @@ from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as
 from privacygauge.classifier.fitted import (
     Fitted,
     Further,
-    as_probabilities,
     lone_records,
     with_labels,
     with_names_of,
@@ -42,10 +42,10 @@ from privacygauge.classifier.known import HELD_BY, comparison_of
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.named import fitted_model, recorded_target
 from privacygauge.classifier.pool_game import PoolGame, require_apart, with_equal_counts
-from privacygauge.classifier.predictions import LogitPool, Pool
+from privacygauge.classifier.predictions import LogitPool, Pool, probabilities
 from privacygauge.classifier.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
-from privacygauge.classifier.shadows import failed_shadows_warning
+from privacygauge.classifier.shadows import Execution, failed_shadows_warning
 from privacygauge.classifier.suite import FORETOLD, chosen_attacks, pool_attacks
 from privacygauge.classifier.units_of_rows import settle_units, twice
 from privacygauge.core import checks, seeds
@@ -53,7 +53,7 @@ from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
-from privacygauge.evaluate.shadow_scaling import Foretold, what_more_buy
+from privacygauge.evaluate.over_targets import Foretold, what_more_buy
 from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.runs.options import keyword
 from privacygauge.runs.sharing import end_of_sharing
@@ -127,7 +127,12 @@ class PoolOptions(ReleaseOptions):
         if isinstance(pool, Pool):
             # One side was saved as probabilities: logits cannot be recovered from these.
             if pool.logits != target.logits:
-                target, pool = as_probabilities(target, pool)
+                with_logits = pool if pool.logits else target
+                answers = probabilities(with_logits.answers, logits=True)
+                if pool.logits:
+                    pool = replace(pool, answers=answers, logits=False)
+                else:
+                    target = replace(target, answers=answers, logits=False)
             require_apart(pool)
             # Coins need no evening; `further` holds signals of all models.
             if not self.drawn and further is None:
@@ -168,21 +173,44 @@ class PoolOptions(ReleaseOptions):
             # An audit without the pool sees less: what it finds counts, what it does not find says
             # nothing about attacks that compare models.
             if alone.report().verdict.grade not in (NONE, UNTOLD):
-                return _without_the_pool(alone)
+                reason = (
+                    f"the {HELD_BY} tells members and non-members apart, as where each record is "
+                    "in exactly half of all models: choose each model's training set by "
+                    "independent coins"
+                )
+                left_out = Skipped("attacks with the pool of shadow models", reason)
+                said = f"The pool of shadow models was left out: {reason}"
+                origin = alone.origin
+                return replace(
+                    alone,
+                    origin=replace(
+                        origin,
+                        skipped=(left_out, *origin.skipped),
+                        warnings=(said, *origin.warnings),
+                    ),
+                )
         suite = pool_attacks(logits=target.logits)
         if further is not None:
             dealt = further.onto(dealt)
             suite = further.attacks
         audit = assemble(
-            [dealt],
-            suite if self.attacks is None else played,
-            target=target,
-            game=pool_description(target, pool, drawn=self.drawn, labels=further is not None),
-            asked=PredictionAuditOptions(self.estimator, slices, self.show_columns),
-            running=session,
-            comparison=comparison,
-            has_shadow=True,
-            features=features,
+            DealtGame(
+                [dealt],
+                target,
+                description=pool_description(
+                    target, pool, drawn=self.drawn, labels=further is not None
+                ),
+                comparison=comparison,
+                has_shadow=True,
+                features=features,
+            ),
+            PredictionAuditOptions(
+                suite if self.attacks is None else played,
+                self.estimator,
+                slices,
+                self.show_columns,
+            ),
+            session,
             skipped=unplayed,
             warnings=[
                 *owned.warnings,
@@ -219,7 +247,7 @@ class ModelOptions(ShadowOptions):
         default=16,
     )
     weights: str | Path | None = keyword(
-        "Folder for the weights of networks, which are otherwise dropped; see `train_shadows`.",
+        "Folder for the weights of networks, as safetensors; without one they are dropped.",
         default=None,
     )
 
@@ -290,11 +318,13 @@ class ModelOptions(ShadowOptions):
         options = {
             "unit": owner,
             "seed": session.seed,
-            "run": session.run,
-            "weights": self.weights,
-            "invocation": session.invocation,
-            "n_jobs": session.n_jobs,
-            "progress": session.progress,
+            "execution": Execution(
+                run=session.run,
+                invocation=session.invocation,
+                n_jobs=session.n_jobs,
+                progress=session.progress,
+                weights=self.weights,
+            ),
         }
         made = train_missing_shadows(
             about,
@@ -313,6 +343,7 @@ class ModelOptions(ShadowOptions):
         seen = {}
         if queries is not None:
             seen = {"queries per record": str(queries.n_queries), "seen": "classes only"}
+        # A given model's members came with it; those of a trained target were drawn here.
         judged = PoolOptions(attacks=self.attacks, estimator=self.estimator, drawn=fitted is None)
         audit = judged.run(
             with_names_of(made.target, ids, slices, owner),
@@ -344,25 +375,6 @@ _EVENED = (
     "whether the target does: one shadow model's answer to each record was left out, after which "
     "the numbers are equal for all; independent coins for each model leave all answers in"
 )
-
-
-def _without_the_pool(alone: Audit) -> Audit:
-    """Return the audit of the target's predictions, with the reason why the pool was left out."""
-    reason = (
-        f"the {HELD_BY} tells members and non-members apart, as where each record is in exactly "
-        "half of all models: choose each model's training set by independent coins"
-    )
-    left_out = Skipped("attacks with the pool of shadow models", reason)
-    said = f"The pool of shadow models was left out: {reason}"
-    origin = alone.origin
-    return replace(
-        alone,
-        origin=replace(
-            origin,
-            skipped=(left_out, *origin.skipped),
-            warnings=(said, *origin.warnings),
-        ),
-    )
 
 
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
@@ -431,6 +443,7 @@ def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
     """Return the number of shadow models, and announce the cost of training them."""
     n_targets = int(asked.fitted is None)
     wanted = asked.shadows
+    # The number of targets is open, and so is the cost: nothing is announced.
     if asked.half_width is not None:
         return wanted or DEFAULT_SHADOWS
     known = None if work.run is None else plan_in(work.run)

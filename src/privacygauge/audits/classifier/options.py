@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import (
-    Role,
-    amounts,
-    argument,
-    asks,
-    option,
-    shares,
-    with_low,
-)
+from privacygauge.audits.asking import amounts, shares, with_low
 from privacygauge.audits.training import TrainingRequest, model_option, training_option
 from privacygauge.errors import InputError
-from privacygauge.runs.options import Options, keyword
+from privacygauge.runs.options import Options, Role, argument, asks, keyword, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -223,6 +215,7 @@ class ClassifierRequest(ShadowOptions, PredictionOptions, TrainingRequest):
             raise InputError(
                 "give TARGET, a file of predictions, or both --model and --data to train models"
             )
+        # They describe files of predictions: models that are trained here would ignore them.
         of_predictions = {
             "--shadow": self.shadow,
             "--pool": self.pool,
@@ -241,9 +234,12 @@ class ClassifierRequest(ShadowOptions, PredictionOptions, TrainingRequest):
                 "--member says what a model that exists was trained on: give that model with "
                 "--fitted FILE.py:NAME, or --drop the column to have a target trained"
             )
+        # Further targets and labels need whole vectors of every model, which one logit does not
+        # keep.
         if self.one_logit and (self.half_width is not None or self.label_only):
             other = "--label-only" if self.label_only else "--half-width"
             raise InputError(f"--one-logit does not go with {other}: leave one out")
+        # A model that exists is one target, and a budget cannot pay for an open number of them.
         if self.half_width is not None and (self.fitted or self.budget):
             other = "--fitted" if self.fitted else "--budget"
             raise InputError(

@@ -42,9 +42,29 @@ from privacygauge.report import direction, fairness
 
 
 @dataclass(frozen=True, eq=False)
+class DealtGame:
+    """A game that is dealt, with the predictions that it is about."""
+
+    rounds: Sequence[Round]
+    """Rounds whose targets are the rows of `target`."""
+    target: Predictions
+    """Predictions of the audited model."""
+    description: GameDescription
+    """The game in words."""
+    comparison: Comparison
+    """Records on which members and non-members are compared."""
+    has_shadow: bool
+    """Whether shadow records come from other models, not from the target's other half."""
+    features: Held | None = None
+    """The records themselves; None if only their predictions are known."""
+
+
+@dataclass(frozen=True, eq=False)
 class PredictionAuditOptions:
     """Options of the caller that do not concern the game."""
 
+    attacks: Sequence[Attack]
+    """Attacks to play."""
     estimator: Estimator | None
     """Estimator of the privacy risk score; None for the default."""
     slices: Mapping[str, ArrayLike] | Sequence[str] | None
@@ -54,31 +74,25 @@ class PredictionAuditOptions:
 
 
 def assemble(
-    rounds: Sequence[Round],
-    attacks: Sequence[Attack],
-    target: Predictions,
-    game: GameDescription,
+    dealt: DealtGame,
     asked: PredictionAuditOptions,
     running: Session,
     *,
-    comparison: Comparison,
-    has_shadow: bool,
-    features: Held | None = None,
     skipped: Sequence[Skipped] = (),
     warnings: Sequence[str] = (),
 ) -> Audit:
-    """Return the audit of rounds that are already dealt; their targets are the rows of `target`.
-
-    Members and non-members are compared on the records of `comparison`. `has_shadow` says that
-    shadow records come from other models, not from the target's other half. `features` are the
-    records themselves; `skipped` and `warnings` are added to those found here.
-    """
+    """Return the audit of a dealt game; `skipped` and `warnings` are added to those found here."""
     level = running.level
+    rounds = dealt.rounds
+    target = dealt.target
+    game = dealt.description
+    comparison = dealt.comparison
+    has_shadow = dealt.has_shadow
     contents = contents_of(target, asked.shown)
     columns, unsliced = groups_of(target, asked.slices)
     done = attack_rounds(
         rounds,
-        attacks,
+        asked.attacks,
         target=target,
         estimator=asked.estimator,
         columns=columns,
@@ -91,7 +105,7 @@ def assemble(
     turned = direction.warnings(done.found.headline.inverted)
     doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
     nobody = tuple(knows_nobody(rounds, level, has_shadow=has_shadow))
-    odd = of_one_side(rounds, target, level, has_shadow=has_shadow, features=features)
+    odd = of_one_side(rounds, target, level, has_shadow=has_shadow, features=dealt.features)
     matched = fairness.warnings(comparison)
     if not comparison.compared.all():
         n_in = int(np.count_nonzero(comparison.compared & target.member))
@@ -247,6 +261,7 @@ class ClassifierOptions(PredictionOptions):
         asked = named_columns(slices, self.show_columns, features, shadow_features)
         target = as_predictions(target, "target", unit=unit, columns=asked)
         shadow = None if shadow is None else as_predictions(shadow, "shadow", columns=asked)
+        # The same file given twice would let attacks learn on the rows that they are judged on.
         require_other_rows(target, shadow)
         own_rows: tuple[str, ...] = ()
         if shadow is not None and shadow_features is None:
@@ -256,6 +271,7 @@ class ClassifierOptions(PredictionOptions):
         x = records_of(target, features, "features")
         own = features if shadow_features is None and are_columns(features) else shadow_features
         known = None if shadow is None else records_of(shadow, own, "shadow_features")
+        # Before the game is dealt, since its parts keep the rows of a person together.
         owned = settle_units(target, drawn=self.drawn, features=x)
         target = owned.target
         game = PredictionGame(target, shadow, x, known)
@@ -268,22 +284,24 @@ class ClassifierOptions(PredictionOptions):
             game = replace(game, compared=comparison.compared)
             rounds = game.deal(1, seeds.stream(session.seed, "deal"))
         warnings = missing_classes(target, shadow, self.allow_missing_classes)
+        # log p - log(1 - p) rises with p: without logits it would only repeat the confidence.
         reason = "orders records as confidence does unless logits are given"
         same = (
             [Skipped("scaled-logit", reason)] if self.attacks is None and not target.logits else []
         )
+        if self.attacks is None:
+            played = prediction_attacks(logits=target.logits, features=x is not None)
         return assemble(
-            rounds,
-            prediction_attacks(logits=target.logits, features=x is not None)
-            if self.attacks is None
-            else played,
-            target=target,
-            game=game_description(target, shadow, self.drawn),
-            asked=PredictionAuditOptions(self.estimator, slices, self.show_columns),
-            running=session,
-            comparison=comparison,
-            has_shadow=shadow is not None,
-            features=x,
+            DealtGame(
+                rounds,
+                target,
+                description=game_description(target, shadow, self.drawn),
+                comparison=comparison,
+                has_shadow=shadow is not None,
+                features=x,
+            ),
+            PredictionAuditOptions(played, self.estimator, slices, self.show_columns),
+            session,
             skipped=(*same, *unplayed),
             warnings=[
                 *(() if shadow is None else shadow.notes),

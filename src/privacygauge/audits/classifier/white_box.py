@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.predictions import (
+    DealtGame,
     PredictionAuditOptions,
     assemble,
     game_description,
@@ -56,12 +57,20 @@ class WhiteBoxOptions(Options):
     allow_missing_classes: bool = keyword(
         "Whether classes without shadow records may use the global threshold.", default=False
     )
+    shadow: ShadowModule | None = keyword(
+        "Shadow model that the adversary learns from. Default: it knows the membership of two "
+        "fifths of the records, learns on these, and is judged on another fifth, in turn.",
+        default=None,
+    )
     drawn: bool = keyword("Whether fair, independent coins chose the members.", default=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.kinds(self.attacks, "attacks", "score", "pg.attacks.Threshold(...)")
         checks.kind(self.estimator, "estimator", "learn", "pg.attacks.Isotonic()")
+        checks.kind(
+            self.shadow, "shadow", ShadowModule, "pg.attacks.ShadowModule(model, x, y, member)"
+        )
 
     def run(
         self,
@@ -70,7 +79,6 @@ class WhiteBoxOptions(Options):
         y: ArrayLike,
         member: ArrayLike,
         *,
-        shadow: ShadowModule | None = None,
         slices: Mapping[str, ArrayLike] | None = None,
         ids: ArrayLike | None = None,
         unit: ArrayLike | None = None,
@@ -90,9 +98,6 @@ class WhiteBoxOptions(Options):
             Classes in 0..k-1.
         member : array_like of bool, shape (n,)
             True where the record was in the training set; both kinds must occur.
-        shadow : ShadowModule, optional
-            Shadow model that the adversary learns from. Default: it knows the membership of two
-            fifths of the records, learns on these, and is judged on another fifth, in turn.
         slices, ids, unit
             As in `audit_model`; parts keep the records of a person together, too.
         session : Session, optional
@@ -112,7 +117,7 @@ class WhiteBoxOptions(Options):
         Nasr, Shokri & Houmansadr (2019), section III; compared with attacks on predictions as in
         Song & Mittal (2021), section 3.3.4 and Table 5.
         """
-        checks.kind(shadow, "shadow", ShadowModule, "pg.attacks.ShadowModule(model, x, y, member)")
+        shadow = self.shadow
         target = white_box_side(model, x, y, member)
         own = (
             None
@@ -146,16 +151,18 @@ class WhiteBoxOptions(Options):
         comparison, unused = comparison_of(
             rounds, owned, session.seed, session.level, features=np.asarray(x), drawn=self.drawn
         )
+        attacks = white_box_attacks() if self.attacks is None else self.attacks
         return assemble(
-            rounds,
-            white_box_attacks() if self.attacks is None else self.attacks,
-            target=seen,
-            game=game_in_words,
-            asked=PredictionAuditOptions(self.estimator, slices),
-            running=replace(session, provenance={**engine, **(session.provenance or {})}),
-            comparison=comparison,
-            has_shadow=own is not None,
-            features=np.asarray(x),
+            DealtGame(
+                rounds,
+                seen,
+                description=game_in_words,
+                comparison=comparison,
+                has_shadow=own is not None,
+                features=np.asarray(x),
+            ),
+            PredictionAuditOptions(attacks, self.estimator, slices),
+            replace(session, provenance={**engine, **(session.provenance or {})}),
             warnings=[
                 *missing_classes(seen, known, self.allow_missing_classes),
                 *owned.warnings,

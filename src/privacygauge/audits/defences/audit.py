@@ -47,7 +47,7 @@ from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
+from privacygauge.evaluate.defences import AfterEpoch, ComparedDefence
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.attacks.measures import GUESSING, grade_basis
@@ -275,6 +275,7 @@ class DefenceOptions(Options):
         """Return both models' checked predictions, the options of every game, and warnings."""
         checks.kinds(self.attacks, "attacks", "score", "pg.attacks.Threshold(...)")
         checks.kind(self.estimator, "estimator", "learn", "pg.attacks.Isotonic()")
+        # People are settled before any game: halves, parts and intervals keep their rows together.
         owned = settle_units(as_predictions(target, "target", unit=unit))
         own = as_predictions(shadow, "shadow")
         asked = asked_of(
@@ -394,6 +395,7 @@ class TrainingDefenceOptions(Options):
             ),
             before=before,
         )
+        # With named people one coin decides for all of their records, equal ones too.
         of_units = twice(records.x, records.y) if owner is None else []
         return _audit(played, _TRAINED, of_units, session)
 
@@ -410,6 +412,7 @@ def _audit(
     found = played.found
     doubts = tuple(of_classes(played.target, running.level))
     behind = (direction.warnings(c.left.inverted, c.title) for c in found.compared)
+    # Attacks that take members for non-members hide a leak, with a defence or without.
     turned = (*direction.warnings(found.none.inverted, "Without a defence"), *chain(*behind))
     origin = running.origin(
         played.package,
@@ -460,6 +463,7 @@ def _measures(f: DefenceResult) -> Iterator[Measure]:
         text=text,
         gate=False,
     )
+    # Guesses rest on a threshold; the AUC also shows a leak that a bad threshold hides.
     area = best.left.auc
     label = "AUC that is left with the best defence"
     shown = decimal_estimate(area)

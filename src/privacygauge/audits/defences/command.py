@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import HelpGroup, Role, argument, asks, option, shares, with_low
+from privacygauge.audits.asking import HelpGroup, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.training import (
     TRAINING,
@@ -16,11 +16,11 @@ from privacygauge.audits.training import (
 )
 from privacygauge.classifier.names import DEFENCES, TRAINING_DEFENCES_HELP
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, argument, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.audits.defences.audit import DefenceAudit
     from privacygauge.audits.work import Work
-    from privacygauge.classifier.defences.defence import Defence
 
 NAME = "defend"
 """Name of the command."""
@@ -117,9 +117,17 @@ def play(asked: DefendRequest, work: Work) -> DefenceAudit:
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.audit import DefenceOptions
     from privacygauge.audits.work import Session
+    from privacygauge.classifier.defences import named
     from privacygauge.classifier.files import load_predictions
 
-    defences = _on_answers(asked.defences)
+    # Answers that exist already cannot be those of another training.
+    trained = next((name for name in asked.defences if named.is_at_training(name)), None)
+    if trained is not None:
+        raise InputError(
+            f"defence must be one of {named.DEFENCES} for predictions, got {trained!r}: give "
+            "--data, and models are trained with it"
+        )
+    defences = [named.defence_named(name) for name in asked.defences]
     files = {name.replace("_", " "): path for name, path in asked.files().items()}
     with work.bar("Attacking") as progress:
         own = (asked.target, asked.shadow, asked.owner_target, asked.owner_shadow)
@@ -137,19 +145,6 @@ def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
             unit=asked.unit,
             session=Session(**asked.told(NAME, files), progress=progress),
         )
-
-
-def _on_answers(names: tuple[str, ...]) -> list[Defence]:
-    """Return the defences of these names, which act on answers alone."""
-    from privacygauge.classifier.defences import named
-
-    trained = next((name for name in names if named.is_at_training(name)), None)
-    if trained is not None:
-        raise InputError(
-            f"defence must be one of {named.DEFENCES} for predictions, got {trained!r}: give "
-            "--data, and models are trained with it"
-        )
-    return [named.defence_named(name) for name in names]
 
 
 def _audit_at_training(asked: DefendRequest, work: Work) -> DefenceAudit:

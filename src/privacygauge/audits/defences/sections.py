@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygauge.audits.defences.verdict import DefenceResult
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
+from privacygauge.evaluate.defences import AfterEpoch, ComparedDefence
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend_above, plot_label
 from privacygauge.report.defended import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from privacygauge.audits.classifier.verdict import MORE_RECORDS, doubtful
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.compared_defences import (
+from privacygauge.evaluate.defences import (
     AfterEpoch,
     ComparedDefence,
     ComparedDefences,
@@ -230,11 +230,6 @@ def _remaining_leak_text(f: DefenceResult) -> Iterator[str]:
             f"Right and wrong predictions alone give away {percent(max(known))}. No defence that "
             "keeps the predicted classes can get below that; only a model that overfits less can."
         )
-    yield _ranking_text(f)
-
-
-def _ranking_text(f: DefenceResult) -> str:
-    """Describe the leak in the order of the scores, beyond that of the guesses."""
     left = f.best.left
     told = (
         "By the order of its scores an attack puts a member before a non-member in "
@@ -254,7 +249,7 @@ def _ranking_text(f: DefenceResult) -> str:
             f" {plain(least.title)} leaves less of that, {percent(least.left.auc.value)}: prefer "
             "it where attackers may find a better threshold than these did."
         )
-    return told
+    yield told
 
 
 def _alternatives_text(f: DefenceResult) -> Iterator[str]:

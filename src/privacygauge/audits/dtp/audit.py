@@ -297,6 +297,7 @@ def _announce_cost(
 
 def _measures(f: DtpResult) -> Iterator[Measure]:
     n = len(f.rows)
+    # The largest lower and the largest upper end: both bound the largest DTP.
     low = float(f.dtp.low.max())
     high = float(f.dtp.high.max())
     guessing = f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}"
@@ -352,6 +353,7 @@ def _measures(f: DtpResult) -> Iterator[Measure]:
     told = f"Estimated for the training set from {several(f.mean.n, 'record')}."
     if f.complete:
         told = "Over every record of the training set, not estimated."
+    # One infinite value makes every mean infinite.
     if np.isinf(f.mean.value):
         told = "Infinite, because some record's PDTP is."
     yield Measure(name="mean", label="Mean PDTP", found=f.mean, shown=shown, note=note, text=told)

@@ -227,7 +227,15 @@ def _riskiest(f: DtpResult) -> Iterator[Block]:
         f"{count(len(shown))} of {count(len(f.rows))} measured records are shown; all are "
         "in records.parquet."
     )
-    yield _ranks(f)
+    infinite = f" {count(f.n_infinite)} are infinite." if f.n_infinite else ""
+    above = f"{count(f.n_above)} of {several(len(f.rows), 'record')} above 1.{infinite}"
+    told = f"The largest PDTP is {nats(f.highest)}; {above}"
+    title = "All measured records, the riskiest first"
+    caption = (
+        "How far each record moves the model's answer about itself (PDTP), and at least, or at "
+        "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish."
+    )
+    yield Plot("ranks", title, caption=caption, words=told, draw=lambda: plot_pdtp(f))
     yield FoldedBlocks("Class by class", (_classes(f),))
 
 
@@ -268,18 +276,6 @@ def _record_cell(f: DtpResult, i: int) -> Cell:
     where = "" if name == row else f"row {row}, "
     tags = ("other queries",) if f.indirect[i] else ()
     return Cell(name, (f"{where}class {class_of(f, int(f.labels[i]))}",), tags)
-
-
-def _ranks(f: DtpResult) -> Plot:
-    infinite = f" {count(f.n_infinite)} are infinite." if f.n_infinite else ""
-    above = f"{count(f.n_above)} of {several(len(f.rows), 'record')} above 1.{infinite}"
-    told = f"The largest PDTP is {nats(f.highest)}; {above}"
-    title = "All measured records, the riskiest first"
-    caption = (
-        "How far each record moves the model's answer about itself (PDTP), and at least, or at "
-        "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish."
-    )
-    return Plot("ranks", title, caption=caption, words=told, draw=lambda: plot_pdtp(f))
 
 
 def _classes(f: DtpResult) -> Table:
@@ -427,7 +423,22 @@ def _variation(f: DtpResult) -> Iterator[Block]:
         "Somebody who knows neither sees a record only where its own effect stands out. "
         "That an effect does not stand out is no protection from somebody who knows both."
     )
-    yield from (_histograms(f, i, v) for i, v in enumerate(f.variation))
+    for i, v in enumerate(f.variation):
+        yield Plot(
+            f"variation-{i}",
+            f"Record {plain(record_of(f, v.row))}",
+            caption=(
+                "The gap between the two upright lines is the record's own effect. Where it is "
+                "narrower than the histograms, it drowns in them."
+            ),
+            words=(
+                f"With the record {decimal(v.with_it, 3)}, without {decimal(v.without, 3)}. Random "
+                f"states alone: {_range(v.initialisation)}; other training sets: "
+                f"{_range(v.sampling)} ({count(len(v.sampling))} models each)."
+            ),
+            draw=partial(plot_variation, v),
+            wide=False,
+        )
     yield table(
         "variation",
         "The record's own effect, and the others'",
@@ -449,25 +460,6 @@ def _variation(f: DtpResult) -> Iterator[Block]:
     yield note(
         "The last column divides the own effect by the standard deviation of the larger of "
         "both variations: above about 2 it stands out."
-    )
-
-
-def _histograms(f: DtpResult, i: int, v: Variation) -> Plot:
-    return Plot(
-        f"variation-{i}",
-        f"Record {plain(record_of(f, v.row))}",
-        caption=(
-            "The gap between the two upright lines is the record's own effect. Where it is "
-            "narrower than the histograms, it drowns in them."
-        ),
-        words=(
-            f"With the record {decimal(v.with_it, 3)}, without {decimal(v.without, 3)}. Random "
-            "states "
-            f"alone: {_range(v.initialisation)}; other training sets: {_range(v.sampling)} "
-            f"({count(len(v.sampling))} models each)."
-        ),
-        draw=partial(plot_variation, v),
-        wide=False,
     )
 
 

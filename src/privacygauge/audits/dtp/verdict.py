@@ -271,19 +271,6 @@ def lone_classes_text(f: DtpResult) -> str:
     return f"classes with a single record each ({named})"
 
 
-def _lone_classes(f: DtpResult) -> str:
-    """Return the sentence on records above the limit, single-record classes apart."""
-    left = f.n_above - f.n_by_lone_classes
-    others = "the other class" if len(f.class_names) - len(f.lone_classes) == 1 else "other classes"
-    return (
-        f"In the probabilities of {others}, {count(left)} of {several(len(f.rows), 'record')} "
-        f"{'is' if left == 1 else 'are'} above the limit. What a model says of "
-        f"{lone_classes_text(f)} hangs on that record and on details of the training, and may be "
-        "too small a number for anybody to see; the rule counts it all the same, as it takes the "
-        "largest ratio over all classes."
-    )
-
-
 def _riskiest_text(f: DtpResult) -> str:
     who = f"Of {count(f.n_train)} training records, the riskiest"
     if not f.complete:
@@ -312,7 +299,17 @@ def _sentences(f: DtpResult) -> Iterator[str]:
             "logarithm): one look at the answer tells that the record was in the training data."
         )
     if f.n_by_lone_classes:
-        yield _lone_classes(f)
+        above = f.n_above - f.n_by_lone_classes
+        others = (
+            "the other class" if len(f.class_names) - len(f.lone_classes) == 1 else "other classes"
+        )
+        yield (
+            f"In the probabilities of {others}, {count(above)} of {several(len(f.rows), 'record')} "
+            f"{'is' if above == 1 else 'are'} above the limit. What a model says of "
+            f"{lone_classes_text(f)} hangs on that record and on details of the training, and may "
+            "be too small a number for anybody to see; the rule counts it all the same, as it "
+            "takes the largest ratio over all classes."
+        )
     publish = f.decision == "publish"
     yield (
         "PDTP is the natural logarithm of the factor: 0 if the record changes nothing, 1 if a "

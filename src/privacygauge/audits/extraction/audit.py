@@ -107,6 +107,7 @@ class ExtractionAudit(Reported):
         )
         n_in = int(f.judged.inside.sum())
         n_out = int((~f.judged.inside).sum())
+        # People, not texts: somebody with many texts is named once.
         easiest = tuple(
             plain(shorten(f.judged.person[row])) for row in _easiest_people(self, _AT_ONCE)
         )
@@ -397,7 +398,20 @@ def verdict(a: ExtractionAudit) -> Verdict:
     seen = f.seen_by_reference(level)
     # A reference that writes members' texts cannot tell memory from common text.
     if grade != EXTRACTED and seen is not None:
-        return _no_judge(seen, w)
+        return untold_verdict(
+            headline=f"Cannot be told: the reference gives members' {w.thing}s too",
+            sentences=(
+                f"The reference gives {w.thing}s of {percent_estimate(seen.members)} of the "
+                f"members and of {percent_estimate(seen.others)} of the others. Either it was "
+                "trained on the members, or the sides differ in more than membership: what it "
+                "gives too is no common text, and is left out all the same.",
+            ),
+            unsaid=direction.OPEN,
+            advice=(
+                "Audit with a reference that saw neither side, or with none.",
+                "Draw members and non-members at random from the same texts.",
+            ),
+        )
     n_tries = _tries(f.asked.tries)
     which = " with a chance of " + rate(f.asked.chance)
     shown = percent_estimate(found)
@@ -461,24 +475,6 @@ def _words(a: ExtractionAudit) -> _Words:
     return _WRITING if a.found.judged.identifier is None else _FILLING
 
 
-def _no_judge(seen: BothSides, w: _Words) -> Verdict:
-    """Return the verdict if the reference gives members' texts, which it should not have seen."""
-    return untold_verdict(
-        headline=f"Cannot be told: the reference gives members' {w.thing}s too",
-        sentences=(
-            f"The reference gives {w.thing}s of {percent_estimate(seen.members)} of the members "
-            f"and of {percent_estimate(seen.others)} of the others. Either it was trained on the "
-            "members, or the sides differ in more than membership: what it gives too is no common "
-            "text, and is left out all the same.",
-        ),
-        unsaid=direction.OPEN,
-        advice=(
-            "Audit with a reference that saw neither side, or with none.",
-            "Draw members and non-members at random from the same texts.",
-        ),
-    )
-
-
 def _tries(n: int) -> str:
     return "1 try" if n == 1 else f"{count(n)} tries"
 
@@ -519,6 +515,7 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
             note=beside_it,
             text=meaning,
             guessing="no leak: 0%",
+            # A way that was not asked for gets a row, but no tile.
             card=not isinstance(found, Skipped),
         )
 
@@ -578,6 +575,7 @@ def _by_copies(a: ExtractionAudit) -> Iterator[Block]:
 
 def _nearness(a: ExtractionAudit) -> Iterator[Block]:
     f = a.found
+    # Only causal models decode on, and only where edits were asked for.
     if f.target_near is None:
         return
     similarity = f.target_near.similarity
@@ -621,6 +619,7 @@ def _contents(a: ExtractionAudit) -> Iterator[Block]:
         ],
         f"In {several(len(f.first), f'extracted {w.thing}')} of {count(n)} people. {_CONTENT}",
     )
+    # Ids only, unless the user asks: what was extracted is private.
     if not a.show_texts:
         yield note("The texts themselves are shown with --show-texts.")
         return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import HelpGroup, asks, shares, with_low
+from privacygauge.audits.asking import HelpGroup, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.language_models import (
     ANSWERS,
@@ -23,6 +23,7 @@ from privacygauge.audits.language_models import (
     trained_option,
 )
 from privacygauge.language.extraction_options import Tries, Writing
+from privacygauge.runs.options import asks
 
 if TYPE_CHECKING:
     from privacygauge.audits.extraction.audit import ExtractionAudit

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Request, Role, asks, option
+from privacygauge.audits.asking import Request
 from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
-from privacygauge.runs.options import Options
+from privacygauge.runs.options import Options, Role, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.holdout.mechanism import Guard

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Request, asks
+from privacygauge.audits.asking import Request
 from privacygauge.errors import InputError
 from privacygauge.holdout.names import GUARDS
-from privacygauge.runs.options import Options
+from privacygauge.runs.options import Options, asks
 
 if TYPE_CHECKING:
     from privacygauge.holdout.mechanism import Guard

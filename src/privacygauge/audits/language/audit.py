@@ -28,6 +28,7 @@ from privacygauge.language.model import CausalModel, MaskedModel, load_causal, l
 from privacygauge.language.patients import comparable, with_dealt_units
 from privacygauge.language.scores import TextScores, TextScoresLike, as_text_scores, write_energies
 from privacygauge.language.splitting import Coins, read_coins
+from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_energies import (
     Form,
     check_asked,
@@ -38,7 +39,7 @@ from privacygauge.language.text_energies import (
     with_chat,
 )
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
-from privacygauge.language.units import ThresholdFinding, ThresholdOptions, UnitFindings, asked_for
+from privacygauge.language.units import ThresholdOptions, UnitFindings, asked_for
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
@@ -211,6 +212,7 @@ def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterat
     """Yield warnings about easily misread results, the gravest first."""
     samples = found.samples
     controls = found.controls
+    # First, since it concerns every number of the report.
     if not controls.played:
         yield _UNCHECKED
     yield from scores.notes
@@ -224,39 +226,33 @@ def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterat
         inside = scores.member
         told = unlearnt(-scores.energy_target[inside], -scores.energy_reference[inside], level)
         yield from () if told is None else (told,)
-    yield from _missed_rate_warnings([x for x in samples.thresholds if not x.kept])
-    yield from _resolution_warnings(scores, samples)
-    for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
-        if unit.headline.inverted:
-            first, _ = direction.sentences(unit.headline.inverted)
-            yield f"{where}{first}"
-
-
-def _missed_rate_warnings(thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
-    """Yield a sentence for each false-positive rate that was missed, about all its thresholds."""
-    for asked in dict.fromkeys(x.asked for x in thresholds):
-        first, *further = (x for x in thresholds if x.asked == asked)
-        more = len(further)
-        others = f"; so do those of {several(more, 'further attack')}" if more else ""
+    # One sentence per false-positive rate that was missed, about all its thresholds.
+    missed = [x for x in samples.thresholds if not x.kept]
+    for asked in dict.fromkeys(x.asked for x in missed):
+        first, *further = (x for x in missed if x.asked == asked)
+        others = ""
+        if further:
+            others = f"; so do those of {several(len(further), 'further attack')}"
         yield (
             f"{first.attack}: the threshold for {rate(asked or 0.0)} false positives, taken "
             f"from {count(first.n)} population samples, gives "
             f"{percent_estimate(first.realised)} on the judged non-members{others}: the population "
             "is unlike them, and precision and recall hold for the realised rate"
         )
-
-
-def _resolution_warnings(scores: TextScores, samples: UnitFindings) -> Iterator[str]:
-    asked = {x.asked for x in samples.thresholds if x.asked is not None}
-    independent = len(np.unique(scores.unit[scores.nonmember]))
-    rates = sorted((x for x in asked if x * samples.n_out < 10), reverse=True)
+    nominal = {x.asked for x in samples.thresholds if x.asked is not None}
+    rates = sorted((x for x in nominal if x * samples.n_out < 10), reverse=True)
     if rates:
+        independent = len(np.unique(scores.unit[scores.nonmember]))
         of = "" if scores.group is None else f" of {count(independent)} patients"
         yield (
             f"{count(samples.n_out)} non-members{of} cannot resolve a false-positive rate of "
             f"{', '.join(rate(x) for x in rates)}: fewer than 10 false positives are expected "
             "there, and the intervals are wide"
         )
+    for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
+        if unit.headline.inverted:
+            sentence, _ = direction.sentences(unit.headline.inverted)
+            yield f"{where}{sentence}"
 
 
 # The audit of a language model from the model itself: its energies of texts, then the attacks.
@@ -292,7 +288,7 @@ class ReadingOptions(JudgingOptions):
 
 
 Asking = Callable[[Sequence[AnyModel]], None]
-"""Called with the models when everything that was given is checked, before they are asked."""
+"""Called with the models once all arguments are checked, before a model is queried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -487,10 +483,7 @@ def _scores(
         plan=plan,
         form=form,
         recall=recall,
-        run=running.run,
-        n_jobs=running.n_jobs,
-        progress=running.progress,
-        invocation=running.invocation,
+        kept=AnswerStore(running.run, running.n_jobs, running.progress, running.invocation),
         before=None if before is None else lambda: before(models),
     )
     if energies is not None:

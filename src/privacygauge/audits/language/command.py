@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import HelpGroup, Request, Role, amounts, asks, shares, with_low
+from privacygauge.audits.asking import HelpGroup, Request, amounts, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.language_models import (
     ANSWERS,
@@ -26,6 +26,7 @@ from privacygauge.audits.language_models import (
     trained_option,
 )
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, asks
 
 if TYPE_CHECKING:
     from privacygauge.audits.language.audit import LanguageAudit
@@ -359,6 +360,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     coins, warnings = _coins(asked)
     opened: list[Run] = []
     if asked.answers is not None:
+        # Before the models are loaded, which may take minutes.
         check_writable(Path(asked.answers))
 
     def open_it(models: Sequence[AnyModel]) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from privacygauge.audits.asking import Request, Role, argument, asks, option
+from privacygauge.audits.asking import Request
 from privacygauge.audits.language_models import group_option, ids_option, text_option
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, argument, asks, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +66,7 @@ def play_split(asked: SplitRequest, work: Work) -> str:
     from privacygauge.runs.folder import Folder, absolute_place, place_text
 
     folder = Path(asked.out)
+    # Refused, not overwritten: coins tossed again would void what was trained on the first ones.
     if Folder(absolute_place(folder)).names():
         raise OutputError(
             f"{place_text(folder)} is not empty: coins are tossed once; choose another folder"
@@ -188,6 +190,7 @@ def play_reference(asked: ReferenceRequest, work: Work) -> str:
             trained = train(
                 texts,
                 asked.out,
+                # Only what was given: a new model and one trained further differ in defaults.
                 **asked.given,
                 device=asked.device,
                 precision=cast("Precision", asked.precision),

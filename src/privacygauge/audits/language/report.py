@@ -78,8 +78,18 @@ def all_sections(f: LanguageResult) -> tuple[Section, ...]:
         "are often of that kind."
     )
     thresholds = (on_thresholds, _thresholds_of(f.samples, "thresholds", "Sample by sample"))
+    on_controls = text(
+        "If members and non-members differ in more than membership, such as topic or style, an "
+        "attack tells them apart without any leak. Controls that never saw what the model "
+        "memorised look for such differences. Their intervals hold together at "
+        f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence does not "
+        "prove that there is no difference."
+    )
+    rows = list(_control_rows(f))
+    fired = [x["Says"] == _FIRES for x in rows]
+    controls = table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
     return (
-        Section("controls", "Is the test honest?", tuple(_controls(f))),
+        Section("controls", "Is the test honest?", (on_controls, controls)),
         Section("game", "What was played", (game,), "The game"),
         tables.section(f.attacks(f.samples)),
         Section("thresholds", "Thresholds", thresholds),
@@ -124,19 +134,6 @@ def overview(f: LanguageResult) -> Iterator[Table]:
 def riskiest(f: LanguageResult) -> Riskiest:
     """Return the members' samples with the highest scores."""
     return records.riskiest_records(f.records, f.energies.signal, f.energies.score, members=True)
-
-
-def _controls(f: LanguageResult) -> Iterator[Block]:
-    yield text(
-        "If members and non-members differ in more than membership, such as topic or style, an "
-        "attack tells them apart without any leak. Controls that never saw what the model "
-        "memorised look for such differences. Their intervals hold together at "
-        f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence does not "
-        "prove that there is no difference."
-    )
-    rows = list(_control_rows(f))
-    fired = [x["Says"] == _FIRES for x in rows]
-    yield table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
 
 
 def _control_rows(f: LanguageResult) -> Iterator[dict[str, Content]]:
@@ -291,6 +288,7 @@ def _lengths(f: LanguageResult) -> Iterator[Block]:
     for part in f.lengths:
         which = f"{part.name.capitalize()} samples ({part.fewest} to {part.most} tokens)"
         title = f"{which}, {count(part.n_in)} members and {count(part.n_out)} non-members"
+        # Marked in every table is the attack of the verdict, not the best one of the table.
         best = f.headline.attack.title
         yield _attacks(part.evaluations, best, f"length-{part.name}", title)
 
@@ -298,6 +296,7 @@ def _lengths(f: LanguageResult) -> Iterator[Block]:
 def _curves(f: LanguageResult) -> Iterator[Plot]:
     signals = f.samples.signals
     name = plain(f.headline.attack.name)
+    # Logarithmic axes first: a leak of a few people shows only at few false alarms.
     yield plots.roc_log(signals, caption=_LOG)
     yield plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing.")
     if not isinstance(f.patients, Skipped):
@@ -322,10 +321,12 @@ def _riskiest(f: LanguageResult) -> Iterator[Block]:
 
 def report(f: LanguageResult) -> Report:
     """Return the report, as plain values."""
+    # The first sentence of the page, for readers who go no further.
     void = (
         "A control fired: the numbers of the attacks are void as a measure of what the model "
         "memorised. "
     )
+    # Without patients the register names the texts themselves.
     if f.rows is None:
         worst = replace(riskiest(f).worst, what="texts")
     else:
@@ -385,20 +386,17 @@ def _highest_measures(f: LanguageResult) -> Iterator[Measure]:
         yield from (by_patient, by_sample, *others, area_by_patient)
     else:
         yield from (by_sample, *others, area_by_patient, by_patient)
-    yield _one_run(f)
-
-
-def _one_run(f: LanguageResult) -> Measure:
-    """Return the bound on epsilon that coins allow, person by person."""
+    # The bound on epsilon that coins allow, person by person.
     name = "patient-epsilon"
     label = "Epsilon of one person is at least"
     if f.one_run is None:
         reason = "needs the coins that dealt the people: `privacygauge language split` writes them"
         none = Skipped("epsilon, person by person", reason)
-        return Measure(name, label, none, decimal_estimate(none), card=False)
+        yield Measure(name, label, none, decimal_estimate(none), card=False)
+        return
     bound = f.one_run.estimate
     most = decimal(f.one_run.largest, 2)
-    return Measure(
+    yield Measure(
         name,
         label,
         bound.low,
@@ -412,6 +410,7 @@ def _one_run(f: LanguageResult) -> Measure:
 
 def _cards(f: LanguageResult) -> Iterator[Measure]:
     """Yield the headline numbers; a control that fires comes first."""
+    # A control that fires stands before the numbers that it voids, a quiet one after them.
     first, *others = measures.cards(f.attacks(f.samples))
     if f.controls.void:
         yield from _control_measures(f.controls.reference)

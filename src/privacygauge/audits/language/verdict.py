@@ -106,6 +106,7 @@ def verdict(f: LanguageResult) -> Verdict:
     a leak, but one of them takes members for non-members; nor where that one goes further than
     whatever finds a leak, since an attack that learns finds one also between swapped sides.
     """
+    # Controls come first: where one fires, no number about an attack measures memory.
     if f.controls.void:
         headline = (
             f"The test is not honest (fired: {', '.join(f.controls.void)}): members and "
@@ -122,16 +123,20 @@ def verdict(f: LanguageResult) -> Verdict:
         )
     unit, found = leading(f)
     one_by_one = f"{unit.unit} by {unit.unit}"
+    # The strongest attack is inverted: the verdict is about that alone.
     if found.headline == direction.HEADLINE:
         return direction.verdict(found.sentences)
+    # An inverted attack goes further than whatever finds a leak: the sides may be swapped.
     if found.grade != LARGE and f.turned:
         return direction.verdict(direction.sentences(f.turned))
     doubt = _doubt(f, found.grade)
     if doubt is not None:
+        # What was measured stays on the page, after the reason why it does not count.
         headline, *sentences = doubt
         found = GradedAttacks(UNTOLD, headline, (*sentences, *found.sentences))
     grade = found.grade
     headline = found.headline
+    # The grade comes from a few people: the headline says how many, not how often it is right.
     if found.question == "records":
         exposed = f.questions.exposed
         people = several(exposed, "patient" if f.energies.of_people else "text")
@@ -225,6 +230,7 @@ def leading(f: LanguageResult) -> tuple[UnitFindings, GradedAttacks]:
     """Return the unit of the verdict, samples or patients, and the graded attacks on it."""
     found = [(unit, grade_attacks(f.spoken(unit))) for unit in f.units]
     grade = gravest(x.grade for _, x in found)
+    # Samples stand before patients, and speak where both have the same grade.
     return next((unit, x) for unit, x in found if x.grade == grade)
 
 
@@ -262,6 +268,7 @@ def _sentences(f: LanguageResult, unit: UnitFindings, found: GradedAttacks) -> I
 
 def _controls_text(f: LanguageResult) -> str:
     """Describe the controls if none fires."""
+    # Controls that were skipped vouch for nothing, and are not named.
     names = [name for name, _ in f.controls.played]
     if not names:
         return (
@@ -288,6 +295,7 @@ def _void_text(f: LanguageResult) -> Iterator[str]:
         "failure one of safety: the numbers below are void as a measure of what was memorised."
     )
     found = f.controls.matched
+    # Matching removes only what the reference model sees: the rest is a hint, not a finding.
     if not isinstance(found, Skipped) and found.after.low > 0.5:
         yield (
             f"After matching, the {f.energies.signal} attack still tells them apart (AUC "
@@ -385,44 +393,38 @@ def measured_on(f: LanguageResult) -> str:
 
 def advice(f: LanguageResult, grade: Grade) -> tuple[str, ...]:
     """Return the next steps, the most urgent first; an inconclusive grade means a control fired."""
-    first = _HONEST if grade == UNTOLD else _remedies(grade)
-    return (*first, *_inputs(f), _REPEAT)
-
-
-def _remedies(grade: Grade) -> Iterator[str]:
+    steps = list(_HONEST) if grade == UNTOLD else []
     if grade == LARGE:
-        yield "Hold the model back, or release it only to people who are bound by contract."
-    if grade != NONE:
-        yield (
+        steps.append("Hold the model back, or release it only to people who are bound by contract.")
+    if grade not in (NONE, UNTOLD):
+        steps.append(
             "Memorise less: remove duplicates from the training notes, stop the training earlier, "
             "or train on notes of more people."
         )
-    if grade not in (NONE, SMALL):
-        yield (
+    if grade not in (NONE, SMALL, UNTOLD):
+        steps.append(
             "Train with differential privacy (DP-SGD) where the release has to be public, counting "
             "all notes of a patient as one record: no other defence comes with a guarantee."
         )
-
-
-def _inputs(f: LanguageResult) -> Iterator[str]:
-    """Yield inputs that would make the next audit more informative."""
+    # Then the inputs that would make the next audit more informative.
     if f.energies.reference is None:
-        yield (
+        steps.append(
             "Add energies of a reference model (a column energy_reference): the loss alone is a "
             "weak attack, and three of the controls need it."
         )
     if f.energies.group is None:
-        yield (
+        steps.append(
             "Add the patient of every sample (a column group): samples of one patient are alike, "
             "so these intervals are too narrow, and leaks are larger patient by patient."
         )
     if isinstance(f.controls.blind, Skipped) and "column text" in f.controls.blind.reason:
-        yield (
+        steps.append(
             "Add the texts (a column text) for the control that sees words and no model; they are "
             "not shown."
         )
     if all(threshold.kind != "population" for threshold in f.samples.thresholds):
-        yield (
+        steps.append(
             "Add samples of a population that is not judged (1 in a column population): an "
             "attacker has to take thresholds from such samples."
         )
+    return (*steps, _REPEAT)

@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import (
-    HelpGroup,
-    Request,
-    Role,
-    amounts,
-    argument,
-    asks,
-    option,
-    shares,
-)
+from privacygauge.audits.asking import HelpGroup, Request, amounts, shares
 from privacygauge.audits.command import Command
 from privacygauge.holdout import names
+from privacygauge.runs.options import Role, argument, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.audits.leaderboard.audit import LeaderboardAudit

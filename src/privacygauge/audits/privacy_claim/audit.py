@@ -31,7 +31,7 @@ from privacygauge.datasets.canary_scores import (
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
 from privacygauge.evaluate.claim import Adjacency, ClaimUnit, LeftOut, PrivacyClaim, claim_unit
-from privacygauge.evaluate.claim_power import (
+from privacygauge.evaluate.claim_designs import (
     Power,
     claim_of_group,
     half_noise,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import HelpGroup, Request, Role, amounts, argument, asks
+from privacygauge.audits.asking import HelpGroup, Request, amounts
 from privacygauge.audits.command import Command
 from privacygauge.audits.privacy_claim.terms import ClaimTerms
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, argument, asks
 
 if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.audit import ClaimAudit

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,7 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.transcript import tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim_designs import ManyRuns
-from privacygauge.evaluate.threshold_selection import epsilon_cut
+from privacygauge.evaluate.two_rates import epsilon_cut
 
 Mechanism = Callable[..., Any]
 """Takes data and a generator, or data alone, and returns numbers, text, or a category."""
@@ -165,9 +166,8 @@ def query_neighbours(n: int) -> list[tuple[NDArray[np.float64], NDArray[np.float
     return [(base, base + move) for move in moves]
 
 
-class _Scorer(Protocol):
-    def __call__(self, features: Floats) -> Floats:
-        """Return scores, (r,), of outputs as numbers, (r, d)."""
+_Scorer: TypeAlias = Callable[[Floats], Floats]
+"""Maps outputs as numbers, (r, d), to scores, (r,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ def _search(played: _Runs, delta: float) -> _Attack:
     second = played.second
     candidates: list[tuple[str, _Scorer]] = []
     for j in range(min(_COLUMNS, features.shape[1])):
-        candidates.append((f"number {j + 1} of the output", _Column(j)))
+        candidates.append((f"number {j + 1} of the output", itemgetter((slice(None), j))))
     models = {
         "a logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         "boosted trees": HistGradientBoostingClassifier(max_iter=50, random_state=0),
@@ -243,17 +243,6 @@ def _search(played: _Runs, delta: float) -> _Attack:
             bound = math.log(epsilon_cut(scored, judged, delta).line.slope)
         found.append(_Attack(name, columns, score, bound))
     return max(found, key=lambda one: one.bound)
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One number of the output, as a score."""
-
-    j: int
-    """Index of the number."""
-
-    def __call__(self, features: Floats) -> Floats:
-        return features[:, self.j]
 
 
 def _columns_of(outputs: Sequence[Any]) -> Callable[[Sequence[Any]], Floats]:
@@ -282,7 +271,7 @@ _CATEGORIES = 64
 
 
 Word = tuple[int, str]
-"""A part of an output that is no number: its place among all parts, and its printed form."""
+"""Part of an output that is not a number: its position among all parts, and its printed form."""
 
 
 def _parts(output: Any) -> tuple[Floats, tuple[Word, ...]]:

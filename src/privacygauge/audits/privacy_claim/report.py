@@ -11,8 +11,8 @@ from privacygauge.datasets.canary_scores import (
     CanaryScores,
 )
 from privacygauge.evaluate.claim import GAUSSIAN, RECORD, ClaimUnit, PrivacyClaim
-from privacygauge.evaluate.claim_designs import BoundsOfDesign
-from privacygauge.evaluate.claim_power import (
+from privacygauge.evaluate.claim_designs import (
+    BoundsOfDesign,
     Power,
 )
 from privacygauge.evaluate.direction import InvertedAttack
@@ -165,8 +165,7 @@ def _gauge(f: ClaimResult, found: Grade) -> Gauge:
     shown = Shown(f"at least {_bound(f, low)}")
     rule = (
         f"The line runs from the bound upwards, at delta {exact_text(f.claim.delta)}: the true "
-        "epsilon "
-        f"lies on it with {rate(f.origin.level)} confidence."
+        f"epsilon lies on it with {rate(f.origin.level)} confidence."
     )
     limits = gauge_limits(claim, low)
     zones = ("As claimed", "More than claimed")
@@ -175,7 +174,7 @@ def _gauge(f: ClaimResult, found: Grade) -> Gauge:
         shown=shown,
         low=low,
         value=low,
-        high=math.inf,
+        high=math.inf,  # an attack bounds epsilon from below alone
         limits=limits,
         ticks=(exact_text(claim),),
         rule=rule,
@@ -388,6 +387,7 @@ def _power(f: ClaimResult) -> Iterator[str]:
     if isinstance(f.power, Skipped):
         yield "What the attack would have shown of a broken training was not measured."
         return
+    # The training without its guarantee first: whoever misses that misses all others.
     for power in (f.power, *f.controls):
         told = (
             f"Of a training with {power.control} ({count(power.n)} rows) "
@@ -601,10 +601,6 @@ def _guesses(f: ClaimResult) -> Iterator[Block]:
             [{"Guesses": count(r), "Right": count(v), "Share": percent(v / r)} for r, v in pairs],
             "By chance half of them are right.",
         )
-    yield _curve(f)
-
-
-def _curve(f: ClaimResult) -> Plot:
     at_all_times = f.design == "sequential"
     unit = "trainings" if at_all_times else "guesses"
     columns = (f.curve.n_guesses.tolist(), f.curve.low.tolist(), f.curve.largest.tolist())
@@ -616,7 +612,7 @@ def _curve(f: ClaimResult) -> Plot:
     )
     holds = "Descriptive: each point is a bound as if it were the only one, so the highest of them "
     holds = "All points hold together." if at_all_times else f"{holds}holds at no level."
-    return Plot(
+    yield Plot(
         "curve",
         f"The bound by the number of {unit}",
         caption=(

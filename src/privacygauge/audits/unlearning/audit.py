@@ -144,6 +144,7 @@ class UnlearningAudit(Reported):
     @property
     def state(self) -> State:
         """Outcome: still known, known to be forgotten, nothing found, or cannot be told."""
+        # A difference needs a control, or training need not explain it; no difference needs none.
         told = self.found.state in ("still known", "known to be forgotten")
         uncontrolled = told and not self.records.controlled
         return "cannot be told" if self.records.apart or uncontrolled else self.found.state
@@ -262,6 +263,7 @@ def audit_unlearning(
     from privacygauge.language.text_energies import load_either
 
     models = {"before": before, "after": after, "retrained": retrained}
+    # Without texts the models are predictions of a classifier.
     running = Session("audit_unlearning", seed, level)
     if forgotten is None and fresh is None:
         return audit_of(records_of_predictions(models, unit), running)
@@ -337,6 +339,7 @@ def records_of_predictions(
                     f"before and {name} must hold the same records in the same order, but their "
                     f"{what} differ"
                 )
+    # One resolution for all: a probability rounded to 0 must not look like forgetting.
     resolved = resolution(*read.values())
     likely = {name: signals(one, resolved)["loss"] for name, one in read.items()}
     # Equal ids are one person where nothing else names people.
@@ -386,9 +389,8 @@ def records_of_texts(
     from privacygauge.language.controls import blind_control, form_control, uneven_strings
     from privacygauge.language.model import CausalModel, MaskedModel
     from privacygauge.language.patients import comparable, with_dealt_units
-    from privacygauge.language.text_energies import with_chat
+    from privacygauge.language.text_energies import BEFORE, energies_of_forgotten, with_chat
     from privacygauge.language.text_files import Columns, sides_of
-    from privacygauge.language.unlearning import BEFORE, energies_of_forgotten
 
     checks.kind(columns, "columns", Columns, "a Columns()")
     asked: dict[str, str | Path | Model] = {}
@@ -442,6 +444,7 @@ def records_of_texts(
         after=-scores.energy_target,
         retrained=None if reference is None else -reference,
         apart=apart,
+        # `blind` is the last control of the loop; both need as many people, so one stands for both.
         controlled=reference is not None or not isinstance(blind, Skipped),
         notes=notes,
         about={
@@ -463,6 +466,7 @@ def grade(a: UnlearningAudit) -> Grade:
     if a.state == "nothing found":
         return grades.NONE
     average = grades.grade_of(max(f.after.low, 1 - f.after.high), CUTS)
+    # Records that stand out are graded at both ends: known, and avoided.
     few = (grade_of_few(x) for x in (f.few_known, f.few_avoided) if x is not None)
     return grades.gravest((average, *few))
 
@@ -474,6 +478,7 @@ def verdict(a: UnlearningAudit) -> Verdict:
     if state == "cannot be told":
         return _verdict_untold(a)
     found = grade(a)
+    # The average is within chance: only single records leak.
     by_few = state != "nothing found" and f.after.low <= 0.5 <= f.after.high
     some = (
         f"at least {several(f.exposed, f'forgotten {a.thing}')}"
@@ -562,6 +567,7 @@ def _verdict_untold(a: UnlearningAudit) -> Verdict:
         advice = "Train a model like the first on all other records, and give it as --retrained."
     elif not sentences:
         sentences = (f.reason,)
+        # A model cannot forget records that it never knew.
         if not f.unlike and not f.knew:
             headline = "Cannot be told: the model before does not show that it knew them"
             advice = f"Give {a.thing}s that it was trained on, more of them, or its own retraining."

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from privacygauge.audits.asking import HelpGroup, Request, Role, asks, shares, with_low
+from privacygauge.audits.asking import HelpGroup, Request, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.language_models import (
     ANSWERS,
@@ -20,6 +20,7 @@ from privacygauge.audits.language_models import (
     trained_option,
 )
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, asks
 
 if TYPE_CHECKING:
     from privacygauge.audits.unlearning.audit import UnlearningAudit

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import HelpGroup, Role, TableRequest, amounts, asks, option
+from privacygauge.audits.asking import HelpGroup, TableRequest, amounts
 from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Role, asks, option
 from privacygauge.synthetic.options import COLUMNS
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.units_of_rows import twice
 from privacygauge.classifier.worst_case import (
     ComparedTrainings,
+    deal_targets,
     defences_of,
     group_options,
     trained_and_judged,
@@ -183,21 +184,24 @@ class WorstCaseOptions(WorstCaseDesign):
         asked_for = defences_of(
             defences, 1 / max(len(labels), 2) if self.delta is None else self.delta
         )
+        wrong = UniformLabel() if self.label is None else self.label
+        chosen, inside = deal_targets(
+            self, features, labels, wrong, seed=session.seed, unit=owner, run=session.run
+        )
         found, failed = trained_and_judged(
             trainer,
             features,
-            y=labels,
+            chosen,
+            inside,
             defences=asked_for,
-            design=self,
+            wrong=wrong.name,
             asked=group_options(self, len(asked_for), session.seed, session.level),
-            owner=owner,
             execution=Execution(
                 run=session.run,
                 invocation=session.invocation,
                 n_jobs=session.n_jobs,
                 progress=session.progress,
             ),
-            wrong=UniformLabel() if self.label is None else self.label,
             before=before,
         )
         of_units = twice(features, labels) if owner is None else ()

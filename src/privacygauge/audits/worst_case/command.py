@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import HelpGroup, asks, option, shares, with_low
+from privacygauge.audits.asking import HelpGroup, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.audits.training import (
     DefendedTraining,
@@ -18,6 +18,7 @@ from privacygauge.classifier.forms import on_numbers
 from privacygauge.classifier.names import TRAINING_DEFENCES, TRAINING_DEFENCES_HELP, WRONG_LABELS
 from privacygauge.classifier.worst_case_options import WorstCaseDesign
 from privacygauge.errors import InputError
+from privacygauge.runs.options import asks, option
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work

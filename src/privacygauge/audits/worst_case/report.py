@@ -107,6 +107,7 @@ def _measures(f: WorstCaseResult) -> Iterator[Measure]:
     auc = best.found.canaries.highest_auc
     right = f"The models are right {percent(none.accuracy.value)} of the time."
     label = "Canaries found without a defence"
+    # Without a defence both are the same training, whose number follows below.
     if best is not none:
         yield _tpr_measure("tpr-without", label, found=none.canaries(f.fpr), note=at, text=right)
     told = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
@@ -164,6 +165,7 @@ def _guessing(fpr: float) -> str:
 
 def _limits(f: WorstCaseResult) -> Iterator[Measure]:
     """Yield the highest numbers with any defence; without a defence if there are none."""
+    # A gate on these holds for whichever defence is chosen: the worst of them counts.
     trainings = f.defended or f.trainings
     turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
     whom = "with the least private defence" if f.defended else how(f.none)

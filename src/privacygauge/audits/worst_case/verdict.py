@@ -63,6 +63,7 @@ def verdict(f: WorstCaseResult) -> Verdict:
     leave canaries at risk.
     """
     grade = grade_of_training(f.best)
+    # Attacks that take members for non-members: neither of the two can be called free of a leak.
     turned = [t.found for t in (f.best, f.none) if grade_of_training(t) == UNTOLD]
     if turned and grade in (NONE, UNTOLD):
         hidden = turned[0].canaries.inverted + turned[0].ordinary.inverted
@@ -71,6 +72,7 @@ def verdict(f: WorstCaseResult) -> Verdict:
     if grade == NONE and grade_of_training(f.none) == NONE:
         ranked = f.canaries.highest_auc
         least = supported_accuracy(replace(ranked, high=min(1.0, detectable_with(ranked, 0.5))))
+        # An audit that would mostly miss a moderate leak cannot say that there is none.
         if least.high > DETECTABLE:
             return _verdict_too_few(f, least.high)
         could = (
@@ -83,6 +85,8 @@ def verdict(f: WorstCaseResult) -> Verdict:
     gauge = grades.gauge(
         f"Canaries found at {rate(f.fpr)} false alarms, {how(f.best)}",
         found,
+        # An excess over the false-positive rate is an advantage: 0, 0.1 and 0.3 are the grades'
+        # borders, balanced accuracies of 0.5, 0.55 and 0.65.
         (0.0, f.fpr, f.fpr + 0.1, f.fpr + 0.3, 1.0),
         (rate(f.fpr), rate(f.fpr + 0.1), rate(f.fpr + 0.3)),
     )

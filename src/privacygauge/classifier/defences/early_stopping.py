@@ -96,7 +96,15 @@ def trajectories(
     """
     with one_torch_thread(checked_device(trainer.device)):
         task = trainer.task(cohort)
-        epochs = _epochs_to_record(recorded, task.epochs)
+        epochs = np.arange(1, task.epochs + 1)
+        if recorded is not None:
+            epochs = checks.integers(np.asarray(recorded), "recorded")
+            ascending = len(epochs) > 0 and bool((np.diff(epochs) > 0).all())
+            if not ascending or epochs[0] < 1 or epochs[-1] > task.epochs:
+                raise InputError(
+                    f"recorded must hold ascending epochs in 1..{task.epochs}, got "
+                    f"{checks.short_list(epochs.tolist())}"
+                )
         found = [_trajectory(trainer, task, model, epochs) for model in range(len(cohort))]
     return Trajectories(epochs, np.stack(found))
 
@@ -160,18 +168,6 @@ def _answers(module: torch.nn.Module, task: Task) -> NDArray[Any]:
         # Diverged weights may still give finite logits for these records.
         finite = all(bool(weight.isfinite().all()) for weight in module.parameters())
     return logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
-
-
-def _epochs_to_record(recorded: Sequence[int] | None, epochs: int) -> Ints:
-    if recorded is None:
-        return np.arange(1, epochs + 1)
-    asked = checks.integers(np.asarray(recorded), "recorded")
-    if not len(asked) or asked[0] < 1 or asked[-1] > epochs or np.any(np.diff(asked) <= 0):
-        raise InputError(
-            f"recorded must hold ascending epochs in 1..{epochs}, got "
-            f"{checks.short_list(asked.tolist())}"
-        )
-    return asked
 
 
 @dataclass(frozen=True)

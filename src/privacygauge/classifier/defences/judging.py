@@ -85,6 +85,7 @@ def defence_games(
     Song & Mittal (2021), section 3.2: a defence must be judged by adversaries who know it, so
     the shadow model is defended as the target is.
     """
+    # Independent draws: the adversary does not know the randomness of the target's defence.
     for_target, for_shadow = rng.spawn(2)
     answers = defend_predictions(defence, target, for_target, owner=target_owner)
     own = defend_predictions(defence, shadow, for_shadow, owner=shadow_owner)
@@ -113,7 +114,9 @@ def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceG
     """
     return DefenceGames(
         PoolGame(undefended.target, undefended.pool),
+        # Non-adaptive: shadow models without the defence.
         PoolGame(defended.target, undefended.pool),
+        # Adaptive: shadow models behind the same defence.
         PoolGame(defended.target, defended.pool),
     )
 
@@ -124,6 +127,7 @@ def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> 
     Each model has its own defence, with its own fit and draws; see `defend_predictions`.
     """
     pool = models.pool
+    # A generator for each model, so that a further shadow model changes no other's answers.
     generators = rng.spawn(len(models.pool) + 1)
     target = defend_predictions(defence, models.target, generators[0])
     shadows = [

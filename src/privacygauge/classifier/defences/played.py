@@ -54,14 +54,14 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.compared_defences import (
+from privacygauge.evaluate.defences import (
     AfterEpoch,
     ComparedDefence,
     ComparedDefences,
+    JudgedDefence,
     compare_defences,
     n_together,
 )
-from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.headline import best_attack
 
 _SHARE = 5
@@ -89,20 +89,6 @@ def as_defence(
     if isinstance(given, Trainer):
         return OtherTraining(given, given.name)
     return given
-
-
-def undefended_of(
-    trainer: Trainer, n: int, defences: Sequence[TrainingDefence | Defence], seed: int
-) -> tuple[UndefendedTraining, Ints]:
-    """Return the undefended training, and the rows that are judged."""
-    if n < 2 * _SHARE:
-        raise InputError(f"x must have at least {2 * _SHARE} records, got {n}")
-    order = seeds.stream(seed, "reference").permutation(n)
-    needed = any(isinstance(defence, AgainstAttacker | Distillation) for defence in defences)
-    kept = n // _SHARE if needed else 0
-    references = np.sort(order[:kept])
-    rows = np.sort(order[kept:])
-    return UndefendedTraining(trainer, len(rows), tuple(references.tolist())), rows
 
 
 def trainings_by_defence(
@@ -200,26 +186,6 @@ def beside_stopping(
         else:
             stopped = next(point for point in curve if point.epoch == epoch)
     return replace(c, at_training=True, stopped=stopped, claim=one.claim)
-
-
-def curve_by_epoch(
-    without: TrainedWithout,
-    undefended: judging.GameFindings,
-    asked: judging.DefenceOptions,
-    together: int,
-) -> tuple[AfterEpoch, ...]:
-    """Return the best attack after every epoch; all intervals hold simultaneously."""
-    found = []
-    for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
-        if isinstance(models, Skipped):
-            continue
-        # After the last epoch the game is the undefended one, which has been played.
-        last = models is without.last
-        target = models.target
-        here = undefended.results if last else asked.results(PoolGame(target, models.pool))
-        best = best_attack(judging.evaluations(here), together, asked.level)
-        found.append(AfterEpoch(epoch, *judging.model_accuracies(target, asked.level), best))
-    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +289,16 @@ def at_training(
     trainer = records.trainer
     seed = asked.seed
     require_different_defences(defences)
-    of, rows = undefended_of(trainer, len(records.y), defences, seed)
+    n = len(records.y)
+    if n < 2 * _SHARE:
+        raise InputError(f"x must have at least {2 * _SHARE} records, got {n}")
+    # Reference records are set apart at random, for the defences that need some: no model is
+    # trained on them, and no attack is judged on them.
+    order = seeds.stream(seed, "reference").permutation(n)
+    needed = any(isinstance(defence, AgainstAttacker | Distillation) for defence in defences)
+    kept = n // _SHARE if needed else 0
+    rows = np.sort(order[kept:])
+    of = UndefendedTraining(trainer, len(rows), tuple(np.sort(order[:kept]).tolist()))
     trainings, places = trainings_by_defence(of, defences)
     unit = None if owner is None else owner[rows]
     without, ways = train_each_way(
@@ -342,16 +317,28 @@ def at_training(
     undefended = asked.of(PoolGame(last.target, last.pool))
     results = [
         judging.judge_defence(
-            one.defence.name, one.defence.variant, games=games, undefended=undefended, asked=asked
+            one.defence.name,
+            one.defence.variant,
+            games=training_games(last, one.models),
+            undefended=undefended,
+            asked=asked,
         )
         for one in defended
-        for games in [training_games(last, one.models)]
     ]
     # The curve by epoch is tested as well, so every interval allows for its points; the last one
     # is the undefended model, which is counted already.
     beside = len(without.epochs) - 1
     together = n_together(len(judging.evaluations(undefended.results)), len(results), beside)
-    curve = curve_by_epoch(without, undefended, asked, together)
+    curve = []
+    for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
+        if isinstance(models, Skipped):
+            continue
+        # After the last epoch the game is the undefended one, which has been played.
+        game = PoolGame(models.target, models.pool)
+        here = undefended.results if models is last else asked.results(game)
+        best = best_attack(judging.evaluations(here), together, asked.level)
+        accuracies = judging.model_accuracies(models.target, asked.level)
+        curve.append(AfterEpoch(epoch, *accuracies, best))
     about = {"model": trainer.name, "shadow models": str(n_shadows)}
     if of.references:
         about["reference records"] = f"{len(of.references):,}"
@@ -369,7 +356,7 @@ def at_training(
         beside_stopping(*pair, without, curve)
         for pair in zip(played.found.compared, defended, strict=True)
     )
-    recorded = curve if len(curve) > 1 else ()
+    recorded = tuple(curve) if len(curve) > 1 else ()
     return replace(
         played,
         found=replace(played.found, compared=full, n_shadows=n_shadows, curve=recorded),

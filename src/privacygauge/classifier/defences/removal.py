@@ -118,6 +118,7 @@ class PdtpRisk:
         learner = naive_bayes_for(x) if self.learner is None else self.learner
         members = np.flatnonzero(inside)
         fitted = learner.fit(x[members], y[members], n_classes=n_classes)
+        # Exact leave-one-out probabilities: the learner drops a record without training again.
         told = fitted.log_p(x[members])
         without = fitted.log_p_without(np.arange(len(members)))
         result = np.zeros(len(y))
@@ -198,11 +199,7 @@ class RemoveRisky:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the predictions of models that were trained without their riskiest members."""
-        return self.inner.train(self.reduced(cohort))
-
-    def reduced(self, cohort: Cohort) -> Cohort:
-        """Return the cohort of the same models on their remaining members."""
-        return replace(cohort, inside=cohort.inside & ~self.removed(cohort))
+        return self.inner.train(replace(cohort, inside=cohort.inside & ~self.removed(cohort)))
 
     def removed(self, cohort: Cohort) -> Bools:
         """Return the mask of members that each model is trained without, (m, n).

@@ -115,9 +115,11 @@ class Mixup(ByLoss):
         import torch
         from torch.nn.functional import cross_entropy
 
+        # One share for the whole batch, as in the authors' algorithm.
         share = torch.distributions.Beta(self.alpha, self.alpha).sample().to(x)
         other = torch.randperm(len(x)).to(x.device)
         logits = module(share * x + (1 - share) * x[other])
+        # Cross-entropy is linear in the labels: blending losses is blending labels.
         mixed: torch.Tensor = share * cross_entropy(logits, y) + (1 - share) * cross_entropy(
             logits, y[other]
         )
@@ -164,6 +166,7 @@ class RelaxLoss(ByLoss):
         if epoch % 2 == 0:
             return -mean
         # Other epochs flatten right predictions: the other classes share the rest equally.
+        # Labels are constants: no gradient flows through the current probabilities.
         p = torch.softmax(logits.detach(), 1)
         own = p.gather(1, y[:, None])
         flat = (1 - own).expand_as(p) / (p.shape[1] - 1)
@@ -212,6 +215,8 @@ class Hamp(ByLoss):
         k = logits.shape[1]
         own = own_share(self.entropy, k)
         log_p = torch.log_softmax(logits, 1)
+        # Soft labels are constants; the divergence from them differs from this cross-entropy by
+        # their entropy, which has no gradient.
         labels = torch.full_like(logits, (1 - own) / (k - 1)).scatter(1, y[:, None], own)
         entropy = -(log_p.exp() * log_p).sum(1).mean()
         return cross_entropy(logits, labels) - self.reward * entropy
@@ -449,8 +454,10 @@ class DistilledStudent:
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the students' logits, (m, a, k)."""
         rows = np.array(self.references)
+        # A student that sees a member through the references would no longer be protected.
         if cohort.inside[:, rows].any():
             raise InputError("reference records must be in no training set")
+        # The teacher is trained on members and asked about the references only.
         taught = self.networks.train(replace(cohort, asked=rows))
         labels = np.zeros((len(cohort), len(cohort.y), cohort.n_classes))
         labels[:, rows] = softmax(taught / self.temperature, axis=2)
@@ -497,6 +504,7 @@ class SplitAnswers:
             outside = rng.random((self.models, len(own))).argsort(axis=0) < self.without
             members = np.zeros((self.models, len(inside)), np.bool_)
             members[:, own] = ~outside
+            # Seeds of their own: labelling models that start alike would err alike.
             states = rng.integers(2**31, size=self.models).tolist()
             split = replace(cohort, inside=members, seeds=states, asked=own)
             told = softmax(self.networks.train(split), axis=2)

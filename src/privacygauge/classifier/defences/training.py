@@ -233,6 +233,8 @@ class Private:
         """Return DP-SGD with the same settings and epochs, and the noise that it requires."""
         networks = of.networks(self.name)
         delta = self.at_delta(of)
+        # Poisson sampling: the rate is fixed by the mean size of a training set, since the size of
+        # a model's own set would give a membership away.
         rate = min(1.0, networks.batch_size / of.n_trained)
         # As many steps as `PrivateTraining` takes and accounts for.
         steps = networks.epochs * round(1 / rate)
@@ -330,6 +332,7 @@ class OutputPerturbation:
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the training of private logistic regressions."""
         delta = 1 / of.n_records if self.delta is None else self.delta
+        # The mean size of a training set: a model's own size depends on who is a member.
         return NoisyLogistic(self.epsilon, delta, self.strength * of.n_trained)
 
 
@@ -362,6 +365,7 @@ class NoisyLogistic:
     def sensitivity(self) -> float:
         """Largest distance by which a record moves the weights, solver's tolerance included."""
         # The solver leaves each of the two optima within tolerance / decay of where it should be.
+        # Strong convexity: a gradient of sqrt(2) moves the optimum by at most sqrt(2) / decay.
         return (math.sqrt(2) + 2 * _TOLERANCE) / self.decay
 
     @property
@@ -375,6 +379,7 @@ class NoisyLogistic:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the logits of the noisy models, (m, a, k)."""
+        # By the number of columns alone: a scale taken from the data would depend on members.
         rows = scaled_rows(np.asarray(cohort.x, np.float64))
         found = np.empty(cohort.shape)
         for said, inside, seed in zip(found, cohort.inside, cohort.seeds, strict=True):

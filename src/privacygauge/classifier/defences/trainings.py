@@ -146,6 +146,7 @@ def values_each_way(
     }
     with kept_or_scratch(execution.run) as folder:
         opened = open_run(folder, plan, static, invocation=execution.invocation)
+        # A resumed run has told its cost already.
         if before is not None and not opened.n_done():
             before(trainings, cohort)
         complete(
@@ -178,6 +179,7 @@ def _plan(
         seed=seed,
         unit="model",
         n_units=len(cohort),
+        # One model in all of its ways is a task: equal seeds and records stay together.
         units_a_task=1,
         arrays=trainings.arrays(cohort),
         settings=settings,

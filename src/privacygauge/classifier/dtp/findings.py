@@ -110,25 +110,12 @@ def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tupl
     return features, labels
 
 
-def measured_rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
-    """Return the rows to measure, ascending, with all rows of the same people; default: all."""
-    if rows is None:
-        return np.arange(n)
-    chosen = np.unique(checks.integers(rows, "rows"))
-    if not len(chosen):
-        raise InputError("rows must name at least one record")
-    if chosen[0] < 0 or chosen[-1] >= n:
-        raise InputError(f"rows must lie in 0..{n - 1}, got {checks.short_list(chosen.tolist())}")
-    # A person's rows are left out together, so all of them are measured.
-    return chosen if owner is None else np.flatnonzero(np.isin(owner, owner[chosen]))
-
-
 def draw_people_rows(
     number: int | None, records: Records | CategoricalTable, data: str, seed: int
 ) -> Ints | None:
     """Return one record each of `number` people drawn at random; None for all."""
     owner = owners(records.unit, records.ids, len(records))
-    # A person is drawn through the first of their records; `measured_rows` adds the others.
+    # A person is drawn through the first of their records; `measurement` adds the others.
     first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
     n = len(first)
     what = "records" if owner is None else "people"
@@ -151,15 +138,6 @@ def units_note(x: Held, y: Ints, owner: Ints | None) -> list[str]:
         "person are left out together, and what is counted and ranked are people, each by its "
         "riskiest record"
     ]
-
-
-def class_names_of(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
-    """Return the names of the classes; by default their numbers."""
-    if given is None:
-        return tuple(str(i) for i in range(n_classes))
-    if len(given) < n_classes:
-        raise InputError(f"class_names must name {n_classes} classes, got {len(given)}")
-    return given
 
 
 POINTS = 400
@@ -391,8 +369,22 @@ def measurement(
     """
     y = task.y
     owner = task.unit
-    chosen = measured_rows(rows, len(y), owner)
-    names = class_names_of(class_names, task.n_classes)
+    chosen = np.arange(len(y))
+    if rows is not None:
+        chosen = np.unique(checks.integers(rows, "rows"))
+        if not len(chosen):
+            raise InputError("rows must name at least one record")
+        if chosen[0] < 0 or chosen[-1] >= len(y):
+            listed = checks.short_list(chosen.tolist())
+            raise InputError(f"rows must lie in 0..{len(y) - 1}, got {listed}")
+        # A person's rows are left out together, so all of them are measured.
+        if owner is not None:
+            chosen = np.flatnonzero(np.isin(owner, owner[chosen]))
+    names = class_names
+    if names is None:
+        names = tuple(str(i) for i in range(task.n_classes))
+    if len(names) < task.n_classes:
+        raise InputError(f"class_names must name {task.n_classes} classes, got {len(names)}")
     measured = task.measured(chosen)
     # Each person becomes one entry, from here on a record like any other.
     if owner is not None:

@@ -372,25 +372,26 @@ class TrainingSet:
         if learner is None:
             why = "every step would train the classifier without each record again"
             return None, (Skipped("removal of the riskiest records", why),)
-        return remove_riskiest(self._remaining(learner), steps, order), ()
-
-    def _remaining(self, learner: Learner) -> Remaining:
-        everyone = np.ones(len(self.y), np.bool_)
-        k = self.n_classes
-        # The exact DTP at every step is feasible for small domains only; otherwise use PDTP.
-        if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain(k):
-            codes, _ = learner.parts(self.numbers)
-            return categorical_records(
-                codes, self.y, sizes=learner.sizes, n_classes=self.n_classes, alpha=learner.alpha
-            )
-        return LearnerRecords(
+        records: Remaining = LearnerRecords(
             learner=learner,
             x=self.numbers,
             y=self.y,
             n_classes=self.n_classes,
             width=self.width,
-            here=everyone,
+            here=np.ones(len(self.y), np.bool_),
         )
+        # The exact DTP at every step is feasible for small domains only; otherwise PDTP is used.
+        n_classes = self.n_classes
+        if (
+            isinstance(learner, NaiveBayes)
+            and not self.width
+            and learner.has_small_domain(n_classes)
+        ):
+            codes, _ = learner.parts(self.numbers)
+            records = categorical_records(
+                codes, self.y, sizes=learner.sizes, n_classes=n_classes, alpha=learner.alpha
+            )
+        return remove_riskiest(records, steps, order), ()
 
     def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
         """Return other sources of variation of predictions (t,), from `n_models` models each."""

@@ -46,35 +46,6 @@ EXACT_FOR_TWO = "exact: every set of attributes in which a query may agree with 
 CERTIFIED = "certified bound over the domain; the lower end from queries that were tried"
 
 
-def dtp_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
-    """Return the range of each record's DTP over all queries, for bins of `width` (0 for none).
-
-    `box` is the domain of all attributes, but only its numbers are used.
-    """
-    if counted.numbers.shape[1] == 0:
-        distinct, group = _distinct(counted, rows)
-        found = _of_categories(counted, distinct, width, box)
-        return DtpRange(found.low[group], found.high[group], found.method)
-    return _certify_range(counted, rows, width, box)
-
-
-def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
-    values, method = _exact(counted, rows, width)
-    # Enumeration gave up on these: they get certified bounds.
-    left = np.flatnonzero(np.isnan(values))
-    if not len(left):
-        return DtpRange(values, values, method)
-    parts = _certify_range(counted, rows[left], width, box)
-    # Nothing was exact: the method of the bounds alone describes them.
-    if len(left) == len(rows):
-        return parts
-    low = values.copy()
-    high = values.copy()
-    low[left] = parts.low
-    high[left] = parts.high
-    return DtpRange(low, high, f"{method}; for {len(left):,} of {len(rows):,}: {CERTIFIED}")
-
-
 def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, str]:
     """Return exact values; NaN where enumeration would take too long."""
     counts = counted.counts
@@ -310,7 +281,24 @@ class FittedNaiveBayes:
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return the range of each record's DTP: exact over categories if that is feasible."""
-        return dtp_range(self.counted, rows, width, box)
+        counted = self.counted
+        if counted.numbers.shape[1]:
+            return _certify_range(counted, rows, width, box)
+        # Equal records of one class have equal values: each is computed once.
+        distinct, group = _distinct(counted, rows)
+        values, method = _exact(counted, distinct, width)
+        low = values.copy()
+        high = values.copy()
+        # Enumeration gave up on these: they get certified bounds.
+        left = np.flatnonzero(np.isnan(values))
+        if len(left):
+            parts = _certify_range(counted, distinct[left], width, box)
+            low[left] = parts.low
+            high[left] = parts.high
+            # If nothing was exact, the method of the bounds alone describes them.
+            some = f"{method}; for {len(left):,} of {len(distinct):,}: {CERTIFIED}"
+            method = parts.method if len(left) == len(distinct) else some
+        return DtpRange(low[group], high[group], method)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from privacygauge.classifier.predictions import probabilities
 from privacygauge.classifier.shadows import (
     NOT_KEPT,
     Execution,
-    Progress,
     code_behind,
     cohort_of,
     train_all,
@@ -206,7 +205,17 @@ def retrain_without_each(work: LeavingOut, execution: Execution = NOT_KEPT) -> L
     n_jobs = execution.n_jobs
     # Without a folder or workers, spare the detour over files.
     if execution.run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
-        found = _compute_in_memory(work, execution.progress)
+        n = len(work.rows)
+        size = _records_a_task(work)
+        tell = execution.progress or (lambda done, total: None)
+        parts = []
+        with one_thread():
+            compute = _ready(work, size)
+            for number, start in enumerate(range(0, n, size)):
+                tell(start, n)
+                parts.append(compute(Task(number, start, min(start + size, n))))
+            tell(n, n)
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     else:
         with kept_or_scratch(execution.run) as folder:
             plan = _plan(work, folder)
@@ -221,21 +230,6 @@ def retrain_without_each(work: LeavingOut, execution: Execution = NOT_KEPT) -> L
             "its predictions are not finite, or there is a single class"
         )
     return LeaveOneOutAnswers(**found)
-
-
-def _compute_in_memory(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all tasks, computed in this process and kept in memory."""
-    n = len(work.rows)
-    size = _records_a_task(work)
-    tell = progress or (lambda done, total: None)
-    parts = []
-    with one_thread():
-        ready = _ready(work, size)
-        for number, start in enumerate(range(0, n, size)):
-            tell(start, n)
-            parts.append(ready(Task(number, start, min(start + size, n))))
-        tell(n, n)
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> LeavingOut:

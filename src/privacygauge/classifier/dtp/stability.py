@@ -113,6 +113,7 @@ def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
     """
     _check_counts(n, n_min)
     _check_at_least("n_attributes", n_attributes, 1)
+    # Without its last record a class has no shares at all.
     growth = n_min / (n_min - 1) if n_min > 1 else np.inf
     delta = _power(growth, n_attributes - 1) * n / (n - 1)
     source = "Long et al. (2017), proposition 6.4"
@@ -184,6 +185,7 @@ def lsq_delta(n_features: int) -> StabilityBound:
     """
     _check_at_least("n_features", n_features, 1)
     source = "Long et al. (2017), proposition 6.7"
+    # The paper takes a share to change by 4/3 at most; with two records of a kind it changes by 2.
     printed = _power(4 / 3, n_features)
     return StabilityBound(
         delta=_power(2.0, n_features),

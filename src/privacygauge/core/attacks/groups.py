@@ -258,8 +258,21 @@ class LearntCut:
 
     @cached_property
     def cut(self) -> Cut:
-        """Threshold with its origin."""
-        return learnt_cut(self.worlds, self.ranking, self.natural)
+        """The best threshold on up to eight worlds, each played as the target of the others."""
+        # The adversary knows the members of its own worlds, so no judged row is used. A single
+        # world has no others to be scored against.
+        n_worlds = len(self.worlds)
+        plays = range(min(n_worlds, MOST_PLAYED) if n_worlds > 1 else 0)
+        found = [(self.ranking(self.worlds.without(j)), self.worlds.inside[j]) for j in plays]
+        kept = [(value, bits) for value, bits in found if not isinstance(value, Skipped)]
+        if kept:
+            value = np.concatenate([v for v, _ in kept])
+            member = np.concatenate([bits for _, bits in kept])
+            if member.any() and not member.all():
+                cut = best_threshold(value[member], value[~member])
+                return Cut(cut, "learnt on shadow models played as targets")
+        natural = self.natural(self.worlds)
+        return Cut(natural, "natural: no shadow model could be played as the target")
 
     @property
     def threshold(self) -> float:
@@ -280,21 +293,3 @@ class LearntCut:
     def decide(self, transcript: Transcript) -> Decisions:
         """Return ``score >= threshold`` for every row."""
         return self.cut.decide(transcript)
-
-
-def learnt_cut(worlds: Worlds, ranking: Ranking, natural: Callable[[Worlds], float]) -> Cut:
-    """Return the best threshold on up to eight worlds, each played as the target of the others.
-
-    The adversary knows the members of its own worlds, so no judged row is used.
-    """
-    # A single world has no others to be scored against.
-    plays = range(min(len(worlds), MOST_PLAYED) if len(worlds) > 1 else 0)
-    found = [(ranking(worlds.without(j)), worlds.inside[j]) for j in plays]
-    kept = [(value, bits) for value, bits in found if not isinstance(value, Skipped)]
-    if kept:
-        value = np.concatenate([v for v, _ in kept])
-        member = np.concatenate([bits for _, bits in kept])
-        if member.any() and not member.all():
-            cut = best_threshold(value[member], value[~member])
-            return Cut(cut, "learnt on shadow models played as targets")
-    return Cut(natural(worlds), "natural: no shadow model could be played as the target")

@@ -110,6 +110,7 @@ class AutoVariance:
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance by the estimator for the number of worlds in both groups."""
+        # Worlds with and without a record together are all worlds, for every record.
         n_worlds = int((group.count + other.count).max(initial=0))
         return self.among(n_worlds).of(group, other)
 

@@ -11,7 +11,6 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.group_ranks import RankedGroup
 from privacygauge.evaluate.headline import AttackReach, Headline
 from privacygauge.evaluate.played import Attacks, GameDescription, Questions
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.slices import Slice, SliceTable
 from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.grades import advantage_of, right_of
@@ -88,6 +87,7 @@ def highest(a: Attacks) -> Iterator[Measure]:
         "auc", label, found=every, show=decimal_estimate, guessing="0.5", missing=_NO_ATTACK
     )
     for fpr in GATED_RATES:
+        # Both come from the same constants, so that equality of floats is exact.
         every = [r.estimate for e in a.evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
         name = f"tpr@{key(fpr)}"
         label = f"Highest TPR at {rate(fpr)} FPR of all attacks"
@@ -259,8 +259,6 @@ def cards(a: Attacks) -> Iterator[Measure]:
     Limits do not apply to them, since another attack may have higher numbers; except ``epsilon``,
     which is a single bound for all attacks.
     """
-    rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
-    precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
     right = a.headline.accuracy
     auc = a.best.auc
     text = "Members and non-members equally often. Guessing gives 50%. Balanced accuracy."
@@ -276,7 +274,22 @@ def cards(a: Attacks) -> Iterator[Measure]:
         guessing=GUESSING,
         gate=False,
     )
-    yield from rates
+    for r in a.best.tpr_at_fpr:
+        # At a rate of 10% hardly anybody would call a member given away.
+        if r.fpr not in (0.01, 0.001):
+            continue
+        fpr = rate(r.fpr)
+        yield Measure(
+            name=f"strongest-tpr@{key(r.fpr)}",
+            label=f"Found at {fpr} false alarms",
+            found=r.estimate,
+            shown=tpr_estimate(r.estimate, r.fpr),
+            note="",
+            text=f"Share of the members. Guessing finds {fpr}. TPR at {fpr} FPR.",
+            guessing=fpr,
+            gate=False,
+            doubtful=not r.resolved,
+        )
     text = "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC)."
     label = "Pairs put in the right order"
     shown = decimal_estimate(auc)
@@ -291,7 +304,22 @@ def cards(a: Attacks) -> Iterator[Measure]:
         gate=False,
     )
     yield epsilon(a)
-    yield from precise
+    for prior, found in a.best.predictive_values:
+        # The smallest of the priors: members are rare among those whom somebody would ask about.
+        if prior != 0.01:
+            continue
+        guessing = rate(prior)
+        text = f"If {guessing} of those asked about are members. "
+        yield Measure(
+            name=f"strongest-ppv@{key(prior)}",
+            label="Right when it says \u201cmember\u201d",
+            found=found,
+            shown=percent_estimate(found),
+            note="",
+            text=f"{text}Guessing is right {guessing} of the time.",
+            guessing=guessing,
+            gate=False,
+        )
 
 
 def epsilon(a: Attacks) -> Measure:
@@ -317,44 +345,6 @@ def epsilon(a: Attacks) -> Measure:
     )
 
 
-def _found_at(r: RateAtFpr) -> Measure:
-    name = f"strongest-tpr@{key(r.fpr)}"
-    label = f"Found at {rate(r.fpr)} false alarms"
-    fpr = rate(r.fpr)
-    shown = tpr_estimate(r.estimate, r.fpr)
-    few = not r.resolved
-    text = f"Share of the members. Guessing finds {fpr}. TPR at {fpr} FPR."
-    return Measure(
-        name=name,
-        label=label,
-        found=r.estimate,
-        shown=shown,
-        note="",
-        text=text,
-        guessing=fpr,
-        gate=False,
-        doubtful=few,
-    )
-
-
-def _precise(prior: float, found: Estimate | Skipped) -> Measure:
-    name = f"strongest-ppv@{key(prior)}"
-    label = "Right when it says \u201cmember\u201d"
-    shown = percent_estimate(found)
-    guessing = rate(prior)
-    text = f"If {guessing} of those asked about are members. Guessing is right {guessing} of the "
-    return Measure(
-        name=name,
-        label=label,
-        found=found,
-        shown=shown,
-        note="",
-        text=f"{text}time.",
-        guessing=guessing,
-        gate=False,
-    )
-
-
 _SLICES = 60
 """Largest number of slices shown; those that stand out come first."""
 
@@ -366,25 +356,15 @@ def group_label(found: Slice | RankedGroup) -> str:
 
 def groups_section(found: SliceTable) -> Section:
     """Return the section on groups."""
-    return Section("slices", "Groups of records", tuple(_groups_blocks(found)), "Groups")
-
-
-def groups_data(found: SliceTable) -> dict[str, Json]:
-    """Return the groups for ``report.json``."""
-    return {
-        **pick_values(found, "attack", "level", "slices"),
-        "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
-    }
-
-
-def _groups_blocks(found: SliceTable) -> Iterator[Block]:
     n = len(found.slices)
-    yield text(
-        f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad by "
-        f"luck alone, so the intervals are wide enough to hold together at {rate(found.level)}, "
-        "and a group is marked only if it is more exposed than all other records after Holm's "
-        "correction for the number of groups."
-    )
+    blocks: list[Block] = [
+        text(
+            f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad "
+            "by luck alone, so the intervals are wide enough to hold together at "
+            f"{rate(found.level)}, and a group is marked only if it is more exposed than all other "
+            "records after Holm's correction for the number of groups."
+        )
+    ]
     # A stable sort: groups that stand out come first, otherwise the order stays.
     shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
     tags = {True: ("stands out",), False: ()}
@@ -399,17 +379,27 @@ def _groups_blocks(found: SliceTable) -> Iterator[Block]:
         }
         for s in shown
     ]
-    best = [s.announced for s in shown]
-    first = max(10, len(found.announced))
-    title = "Groups, those that stand out first"
     if n:
-        yield table("slices", title, rows, best=best, at_once=first)
+        best = [s.announced for s in shown]
+        title = "Groups, those that stand out first"
+        first = max(10, len(found.announced))
+        blocks.append(table("slices", title, rows, best=best, at_once=first))
     else:
-        yield text("No group was large enough to judge.")
+        blocks.append(text("No group was large enough to judge."))
     if len(shown) < n:
-        yield note(f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json.")
+        told = f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json."
+        blocks.append(note(told))
     if found.skipped:
-        yield Pairs(tuple((s.name, s.reason) for s in found.skipped))
+        blocks.append(Pairs(tuple((s.name, s.reason) for s in found.skipped)))
+    return Section("slices", "Groups of records", tuple(blocks), "Groups")
+
+
+def groups_data(found: SliceTable) -> dict[str, Json]:
+    """Return the groups for ``report.json``."""
+    return {
+        **pick_values(found, "attack", "level", "slices"),
+        "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
+    }
 
 
 def attacks_data(a: Attacks) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.evaluate.curves import Curve, roc_curves, score_shares
+from privacygauge.evaluate.curves import roc_curves, score_shares
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, plot_label
 from privacygauge.report.numbers import decimal, decimal_estimate, plain
@@ -91,9 +91,40 @@ def plot_roc(
     curves = sorted(roc_curves(evaluations), key=lambda c: -c.attack.auc.value)
     if not curves:
         raise InputError("at least one evaluation is needed for a ROC plot")
-    floor = _log_axes(ax, evaluations) if log else 0.0
-    for place in reversed(range(len(curves))):
-        _draw_roc(ax, curves[place], place, floor)
+    floor = 0.0
+    if log:
+        ax.set(xscale="log", yscale="log")
+        ax.minorticks_off()
+        most = max(e.n_out for e in evaluations)
+        # A rate of 0 has no place on a log scale: the axis begins at the power of ten below one
+        # false positive.
+        floor = float(10.0 ** np.floor(np.log10(0.999 / most)))
+        # Rates with fewer than 10 expected false positives are not resolved.
+        doubtful = min(10 / most, 1.0)
+        ax.axvspan(floor, doubtful, color=FAINT, alpha=0.35, lw=0, zorder=0)
+        ax.annotate(
+            "too few non-members\nto tell",
+            (np.sqrt(floor * doubtful), 0.97),
+            fontsize=7.5,
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="top",
+            color=INK,
+        )
+    for place, curve in reversed(list(enumerate(curves))):
+        is_named = place < len(SERIES)
+        ax.plot(
+            np.maximum(curve.fpr, floor / 10) if log else curve.fpr,
+            np.maximum(curve.tpr, floor / 10) if log else curve.tpr,
+            color=SERIES[place] if is_named else OTHER,
+            ls=DASHES[place] if is_named else "solid",
+            lw=(2.0 if place == 0 else 1.4) if is_named else 0.8,
+            # Steps on the log scale, since no threshold lies between two points; lines on the
+            # linear scale, where they show ties broken at random.
+            drawstyle="steps-post" if log else "default",
+            zorder=3 if is_named else 2,
+            label=f"{plot_label(curve.attack.title)}  {decimal(curve.attack.auc.value, 3)}",
+        )
     diagonal = np.array([max(floor, 0.0), 1.0])
     ax.plot(diagonal, diagonal, color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1)
     ax.set(xlabel="False-positive rate", ylabel="True-positive rate")
@@ -124,34 +155,3 @@ def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
     ax.set(xlim=(shares.edges[0], shares.edges[-1]), ylim=(0, top * 1.3))
     legend(ax, loc="upper left", ncols=2)
     return ax
-
-
-def _log_axes(ax: Axes, evaluations: Sequence[Evaluation]) -> float:
-    ax.set(xscale="log", yscale="log")
-    ax.minorticks_off()
-    most = max(e.n_out for e in evaluations)
-    # A rate of 0 has no place on a log scale: the axis begins at the power of ten below one false
-    # positive.
-    floor = float(10.0 ** np.floor(np.log10(0.999 / most)))
-    # Rates with fewer than 10 expected false positives are not resolved.
-    doubtful = min(10 / most, 1.0)
-    ax.axvspan(floor, doubtful, color=FAINT, alpha=0.35, lw=0, zorder=0)
-    ax.annotate("too few non-members\nto tell", (np.sqrt(floor * doubtful), 0.97), fontsize=7.5,
-                xycoords=("data", "axes fraction"), ha="center", va="top", color=INK)  # fmt: skip
-    return floor
-
-
-def _draw_roc(ax: Axes, curve: Curve, place: int, floor: float) -> None:
-    named = place < len(SERIES)
-    ax.plot(
-        np.maximum(curve.fpr, floor / 10) if floor else curve.fpr,
-        np.maximum(curve.tpr, floor / 10) if floor else curve.tpr,
-        color=SERIES[place] if named else OTHER,
-        ls=DASHES[place] if named else "solid",
-        lw=(2.0 if place == 0 else 1.4) if named else 0.8,
-        # Steps on the log scale, since no threshold lies between two points; lines on the linear
-        # scale, where they show ties broken at random.
-        drawstyle="steps-post" if floor else "default",
-        zorder=3 if named else 2,
-        label=f"{plot_label(curve.attack.title)}  {decimal(curve.attack.auc.value, 3)}",
-    )

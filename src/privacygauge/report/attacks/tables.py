@@ -276,6 +276,7 @@ def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
     made = [x for x in found if isinstance(x, Estimate)]
     if not made:
         return DASH, DASH
+    # Attacks on the same targets share method, level and n, so that one row serves them all.
     sizes = sorted({x.n for x in made})
     n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
     levels = ", ".join(rate(x) for x in sorted({x.level for x in made}))
@@ -296,6 +297,7 @@ def tpr(r: RateAtFpr) -> Cell:
 def whisker(accuracy: Estimate) -> Whisker:
     """Return an accuracy with its interval as positions on a line from 40% to 100%."""
     span = _HIGHEST - _LOWEST
+    # Clipped: what is below 40% is no leak, however far. Two decimals are finer than a pixel.
     ends = (accuracy.low, accuracy.value, accuracy.high, 0.5)
     return Whisker(*(round(100 * min(max((x - _LOWEST) / span, 0), 1), 2) for x in ends))
 

@@ -123,6 +123,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         headline = (
             f"{grade.word.capitalize()} leak: among records with {group}, {_told_apart(first)}"
         )
+    # Few records get a sentence only where they, and not the average, make the leak grave.
     sentences = [
         *_ability(a),
         *_exposure_text(found, average != base),
@@ -229,6 +230,7 @@ def _standing_out(questions: Questions | None) -> Iterator[str]:
     if questions is None or questions.tail is None:
         return
     found = questions.tail
+    # From the plainest evidence to the weakest: a text known by heart, a gap, a rank.
     if found.by_heart:
         texts = "a text of this one" if found.exposed == 1 else "a text of each of them"
         yield (
@@ -323,6 +325,7 @@ def _hidden_leak_text(a: Attacks) -> Iterator[str]:
 
 def _groups(a: Attacks) -> Iterator[str]:
     groups = a.groups if a.questions is None else a.questions.groups or a.groups
+    # Only the worst group is named: the section on groups has them all.
     for first in groups[:1]:
         n = len(groups) - 1
         others = f", and so are {count(n)} further groups" if n > 1 else ""

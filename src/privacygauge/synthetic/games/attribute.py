@@ -476,14 +476,11 @@ def play_attribute(
     generator: object,
     table: Table,
     targets: ArrayLike,
-    column: str,
+    secret: str | Attribute,
     *,
-    values: Sequence[float] = (),
-    knowledge: Knowledge | None = None,
     sizes: Sizes | None = None,
     attacks: Sequence[TableAttack] = (),
     run: str | Path | None = None,
-    n_jobs: int | None = None,
     seed: int = 0,
     level: float = 0.95,
 ) -> ValuesGuessed:
@@ -499,19 +496,16 @@ def play_attribute(
         Records like those that the generator will learn from.
     targets : array_like of int, shape (r,)
         Rows of the table.
-    column : str
-        Column with the secret values.
-    values : sequence of float, optional
-        Possible values, as `Attribute.values`; by default `possible_values` of the column.
-    knowledge : Knowledge, optional
-        The adversary's knowledge: `AuxiliaryData` by default, or `ExactData`.
+    secret : str or Attribute
+        Column with the secret values, of which all `possible_values` are possible and about which
+        the adversary has auxiliary data; or a game with values and knowledge of its own.
     sizes : Sizes, optional
         By default 400 tables of the adversary's own and 200 in question per target, each from 1,000
         records, or from a sixth of a small table.
     attacks : sequence of TableAttack, optional
         Membership attacks; by default those for many targets.
-    run, n_jobs
-        As in `make_releases`; by default a temporary folder.
+    run : str or pathlib.Path, optional
+        Folder that keeps the tables; by default a temporary one.
     seed : int
     level : float
         Level of each interval, in (0, 1).
@@ -526,14 +520,17 @@ def play_attribute(
         sizes = Sizes(400, 200, min(1000, max(2, len(table) // 6)))
     rows = checks.integers(targets, "targets")
     setting = Setting.of(table, rows, sizes, seed)
-    secret = tuple(values) or possible_values(table, column)
-    game = Attribute(column, secret, knowledge or AuxiliaryData())
+    game = (
+        secret
+        if isinstance(secret, Attribute)
+        else Attribute(secret, possible_values(table, secret))
+    )
     making = Making(game, setting, as_generator(generator))
     players = tuple(attacks) or suite_for_many()
     with kept_or_scratch(run) as folder:
-        releases = make_releases(making, folder, n_jobs=n_jobs)
+        releases = make_releases(making, folder)
         place = scores_in(folder, players)
-        scores = score_releases(making, releases, players, place, n_jobs=n_jobs)
+        scores = score_releases(making, releases, players, place)
         guessed, _ = guessed_values(scores, level)
     return strongest(guessed)
 

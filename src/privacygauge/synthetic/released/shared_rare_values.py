@@ -154,8 +154,9 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         moved[compared] = moved_in_common(both[compared], made, series)
     dated = None
     if (moved_dates := between_dates(released)) is not None:
-        sides = (moved_dates.real, moved_dates.holdout)
-        chosen = [side[some] for side, some in zip(sides, rows, strict=True) if side is not None]
+        assert moved_dates.holdout is not None  # as in the release
+        dated_sides = (moved_dates.real, moved_dates.holdout)
+        chosen = [side[some] for side, some in zip(dated_sides, rows, strict=True)]
         dated = rarest_in_common(stack_tables(*chosen), moved_dates.synthetic)
     units = released.people(rows)
     return InCommon(
