@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.scores import LONG, SHORT
-from privacygauge.language.training import train_reference
+from privacygauge.language.training import Shape
 from privacygauge.reproduce.item import Entry, Status, items
 from privacygauge.reproduce.mireshghallah2022 import (
     FPR,
@@ -359,7 +358,7 @@ ENTRIES = (
         "A.2.3",
         "tokens of a training text, at most",
         paper=(128, 512),
-        ours=signature(train_reference).parameters["context"].default,
+        ours=Shape().context,
         why="no sample is longer than that",
     ),
     Entry(

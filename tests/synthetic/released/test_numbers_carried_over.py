@@ -1,4 +1,4 @@
-"""Rows that carry a real person's number over are joined to them; numbers drawn anew are not."""
+"""Rows that carry a real person's number over are joined to them; numbers drawn again are not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_numbers_of_people_join_rows_to_them(kind):
     assert any("300 of 300 synthetic rows have a name or number" in said for said in found.read)
 
 
-@pytest.mark.parametrize("kind", ["after shuffling", "drawn anew", "sorted alike"])
+@pytest.mark.parametrize("kind", ["after shuffling", "drawn again", "sorted alike"])
 def test_numbers_given_anew_join_nobody(kind):
     games = times(40)
     wrong = 0
@@ -52,7 +52,7 @@ def test_numbers_given_anew_join_nobody(kind):
         if kind == "sorted alike":
             real, made = (one.sort_values("age", ignore_index=True) for one in (real, made))
         real, made = (numbered(one, int) for one in (real, made))
-        if kind == "drawn anew":
+        if kind == "drawn again":
             made = made.assign(record_no=1 + rng.permutation(200)[:150])
         found = read_together(real, made)
         (joined,) = found.joined
@@ -79,7 +79,7 @@ def test_the_page_says_that_a_column_joins_rows_to_people(with_holdout):
     page = audit.report()
     assert page.verdict.grade not in (NONE, UNTOLD)
     assert "column 'record_no' join" in page.verdict.headline
-    assert any("number the rows anew" in advice for advice in page.verdict.advice)
+    assert any("number the rows again" in advice for advice in page.verdict.advice)
     assert page.data["joined"]["record_no"]["low"] > 0
     new = made.assign(record_no=np.arange(1, 301))
     mixed = audit_released(numbered(real, int), new, holdout, attempts=50, secrets=["sex"])

@@ -640,7 +640,7 @@ def _remedies(f: ReleasedResult, grade: Grade) -> Iterator[str]:
     for column, joins in f.corrected.joined:
         if _is_above_chance(joins):
             yield (
-                f"Leave {plain(repr(column))} out of the table, or number the rows anew after "
+                f"Leave {plain(repr(column))} out of the table, or number the rows again after "
                 "they are shuffled: it names people."
             )
     if _is_above_chance(f.corrected.copied):

@@ -176,10 +176,10 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
     said += [
         f"{len(one.real):,} of {len(synthetic):,} synthetic rows have a name or number of the real "
         f"table in column {one.column!r}: whether that joins them to people is looked at; leave "
-        "the column out of what is released, or draw it anew"
+        "the column out of what is released, or draw it again"
         for one in joined
     ]
-    return Apart(tuple(found), texts, person, tuple(said), joined)
+    return Apart(tuple(found), texts, person=person, said=tuple(said), joined=joined)
 
 
 def joined_rows(real: pd.Series[Any], synthetic: pd.Series[Any]) -> JoinedRows:
