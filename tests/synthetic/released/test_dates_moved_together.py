@@ -36,7 +36,7 @@ def patients(rng, n):
 
 
 def moved(rng, frame):
-    """Return records whose dates are moved by up to a year each, and whose towns are dealt again."""
+    """Return records whose dates are moved by up to a year each, and whose towns are shuffled."""
     days = pd.to_timedelta(rng.integers(-365, 366, len(frame)), unit="D")
     found = frame.assign(town=rng.permutation(frame["town"]))
     return found.assign(**{name: frame[name] + days for name in DATES})
