@@ -68,6 +68,49 @@ def test_each_detector_finds_its_attack_and_names_the_attackers(name, attack, ac
     assert len(found.rows)
 
 
+def course(rng, students, each, baselines, cheats=0, n=500):
+    """Return a course whose students each send random baselines; cheats send nothing else."""
+    labels = rng.integers(0, 2, n)
+    accounts = []
+    rows = []
+    for student in range(students + cheats):
+        skill = rng.uniform(0.65, 0.88)
+        honest = student < students
+        for i in range(each):
+            right = rng.random(n) < skill
+            guess = i < baselines or not honest
+            rows.append(rng.integers(0, 2, n) if guess else np.where(right, labels, 1 - labels))
+            accounts.append(f"student-{student}" if honest else f"attacker-{student}")
+    order = rng.permutation(len(rows))
+    answers = np.stack(rows)[order]
+    return in_time(
+        None,
+        [accounts[i] for i in order],
+        (answers == labels).mean(axis=1),
+        n=n,
+        n_classes=2,
+        answers=answers,
+        labels=labels,
+    )
+
+
+@pytest.mark.parametrize(
+    ("students", "each", "baselines"), [(20, 8, 2), (30, 5, 1), (12, 8, 2), (8, 6, 2)]
+)
+def test_random_baselines_that_a_whole_course_sends_accuse_nobody(students, each, baselines):
+    history = course(RNG(3), students, each, baselines)
+    found = smallest(inspect(history, RNG(1)).evidence, "random-answers")
+    assert found.p_value > 0.05
+
+
+@pytest.mark.parametrize("baselines", [0, 1, 2])
+def test_cheats_beside_a_course_that_sends_random_baselines_are_found(baselines):
+    history = course(RNG(4), 12, 12, baselines, cheats=4)
+    found = smallest(inspect(history, RNG(1)).evidence, "random-answers")
+    assert found.p_value < 1e-4
+    assert all(account.startswith("attacker") for account in found.accounts)
+
+
 def test_a_group_is_found_where_no_account_is():
     history = replace(small("nb", accounts=12), answers=None, labels=None)
     found = [x for x in chance_scores(history) if x.p_value < 1e-4]

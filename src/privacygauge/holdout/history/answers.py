@@ -27,6 +27,7 @@ from privacygauge.holdout.history.evidence import (
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.scores import (
     BAND,
+    TEAMS,
     at_chance,
     is_centred,
     narrow,
@@ -141,9 +142,19 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
         counts = history.n_correct[of[flags[of]]]
         return np.asarray(flags[of] & (narrow(history, counts) and is_centred(history, counts)))
 
+    shares = np.bincount(history.codes, weights=flags) / np.bincount(history.codes)
+
+    def usual(group: Sequence[int]) -> float:
+        # Where all send random baselines, as a course may ask of them, the others show how many.
+        # Without others, the group itself does, if it is large enough for a custom.
+        beside = np.delete(shares, list(group))
+        if not len(beside) and len(shares) >= TEAMS:
+            beside = shares
+        return min(_HALF, max(_TENTH, float(np.median(beside)))) if len(beside) else _TENTH
+
     what = "score as random labels do and agree with each other no more than those"
     return per_account_and_group(
-        history, RANDOM, flags=flags, counted=counted, rate=_TENTH, what=what
+        history, RANDOM, flags=flags, counted=counted, rate=usual, what=what
     )
 
 

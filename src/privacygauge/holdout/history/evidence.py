@@ -196,9 +196,10 @@ RANDOM = Detector(
     "Random answers",
     needs="answers and the number of classes",
     null=(
-        "At most a tenth of the submissions score within 3.3 standard deviations of 1/m and agree "
-        "with the others that do in no more than 1/m of the points. Their mean and spread must "
-        "be those of random labels, as for the scores."
+        "At most a tenth of the submissions, or the share that the other accounts have in the "
+        "median, up to a half, score within 3.3 standard deviations of 1/m and agree with the "
+        "others that do in no more than 1/m of the points. Their mean and spread must be those of "
+        "random labels, as for the scores."
     ),
     limits="Whoever submits random files for no purpose is found as well.",
 )

@@ -43,8 +43,8 @@ BAND = 3.3
 """Standard deviations around 1/m: one random query in a thousand lies outside."""
 _CHANCE = 0.5
 """Share of an honest account's submissions that may score at chance, unless others' do more."""
-_TEAMS = 5
-"""Number of accounts that, if all score at chance, show that the task is hard."""
+TEAMS = 5
+"""Number of accounts that, if all do the same, show that the task or a custom is the cause."""
 _GOOD = 0.8
 """Quantile of the other accounts' levels that says how far beyond chance the task lets one get."""
 _TAIL = 0.001
@@ -255,7 +255,7 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         if len(beside) and np.quantile(beside, _GOOD) <= middle + 1.5 * BAND * deviation:
             return 1.0
         # If all accounts score at chance and there are enough of them, the task is hard.
-        if not len(others) and len(shares) >= _TEAMS:
+        if not len(others) and len(shares) >= TEAMS:
             return 1.0
         return max(_CHANCE, float(np.median(others))) if len(others) else _CHANCE
 
