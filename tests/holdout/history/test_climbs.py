@@ -164,3 +164,19 @@ def test_the_page_names_all_teams_whose_gap_is_wide():
     ended = next(section for section in audit.report().sections if section.name == "ended")
     assert "Of 0" not in str(ended.blocks[0])
     assert final_gaps(contest(0, "alike"))[0].p_value == 1.0
+
+
+@pytest.mark.parametrize("k", [20, 25, 39])
+def test_a_few_submissions_whose_gains_do_not_carry_over_are_worth_a_look(k):
+    found = []
+    for seed in range(3):
+        rng = stream(seed, "another hospital", k)
+        teams = [right(rng, EACH, "alike") for _ in range(TEAMS - 1)]
+        up = norm.ppf(0.75 + 0.14 * np.arange(k) / (k - 1))
+        rows = rng.normal(size=(k, N + N_PRIVATE)) < up[:, None]
+        # Tuned to the place of the public part: in the private one nothing is gained.
+        rows[:, N:] = rng.normal(size=(k, N_PRIVATE)) < norm.ppf(0.75)
+        audit = audit_leaderboard(board([rows, *teams]), guards=("exact",))
+        assert not audit.findings
+        found.append([hint.accounts for hint in audit.hints if hint.detector.name == "wide-gap"])
+    assert found == [[("0",)]] * 3

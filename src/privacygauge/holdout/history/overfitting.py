@@ -214,8 +214,8 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
 
     Notes
     -----
-    The gap is looked at where the team's best public score rose, at least twelve times, as means of
-    up to ten blocks. The two neighbouring differences of blocks that rise most are left out: one
+    Fewer than forty submissions are never a climb. The gap is looked at where the team's best
+    public score rose, at least twelve times, as means of up to ten blocks. The two neighbouring differences of blocks that rise most are left out: one
     step lifts no others. What is left must make up three tenths of the judged submission's gap
     beyond the other teams', and three quarters of all movement in these differences must be upward.
     """
@@ -239,7 +239,8 @@ def _grew(history: History, code: int, usual: float) -> bool:
     differences = public - history.private[rows]
     rose = np.append(True, public[1:] > np.maximum.accumulate(public)[:-1])
     n_records = int(rose.sum())
-    if n_records < _RECORDS:
+    # So few submissions gain little from scores: large gains that do not last are of the work.
+    if len(rows) < _CLIMB or n_records < _RECORDS:
         return False
     blocks = np.array_split(differences[rose], min(_BLOCKS, n_records // 2))
     rises = np.diff([block.mean() for block in blocks])
@@ -404,6 +405,8 @@ _TO_SIGMA = 1.4826
 """Factor from the median absolute deviation to the standard deviation of normals."""
 _SHARE = 10
 """Number k such that the gap exceeded by one submission in k is tested with the judged one."""
+_CLIMB = 40
+"""Minimum number of submissions that can be a climb on the public score."""
 _RECORDS = 12
 """Minimum number of best public scores among which a gap's growth is looked for."""
 _BLOCKS = 10
