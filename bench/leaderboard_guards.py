@@ -59,7 +59,9 @@ GUARDS = (
 """Guards, and whose submissions they remember together."""
 CONTESTS = {"wide": (0.04, 0.03, 0.004), "close": (0.01, 0.01, 0.002)}
 """How far apart teams begin, what they gain, and how far a submission comes out otherwise."""
-POINTS, PLAYED = 2_000, ("nb", "majority", "scan", "designed", "message-passing")
+POINTS, PLAYED = 2_000, (
+    "nb", "majority", "scan", "hill-climbing", "designed", "message-passing"
+)  # fmt: skip
 """Points of the attacked test set, and the attacks."""
 _HALF = 1_000
 """Public points, and private ones, of contests in all metrics."""

@@ -14,6 +14,7 @@ from privacygauge.holdout import bounds
 from privacygauge.holdout.analysts import Trials, play, trials, uniform_holdout
 from privacygauge.holdout.bounds import guarantee
 from privacygauge.holdout.guards import Ladder, ParameterFreeLadder, Rounded, guard_named
+from privacygauge.holdout.hill_climbing import HillClimbing
 from privacygauge.holdout.naive_bayes import (
     BlumHardt,
     LabelSums,
@@ -243,7 +244,7 @@ def test_naive_bayes_beats_the_majority_beats_dropping():
 
 
 @pytest.mark.parametrize(("analyst", "guard"), crossed(ANALYSTS, LADDERS), ids=lambda x: x.name)
-def test_the_ladder_holds_every_attack_below_two_points(analyst, guard):
+def test_the_ladder_holds_attacks_that_do_not_climb_below_two_points(analyst, guard):
     n = 2_000
     k = 300
     found = trials(analyst, lambda rng: uniform_holdout(n, 2, rng), k, RNG(1).spawn(4), guard=guard)
@@ -326,3 +327,28 @@ def test_knowledge_must_be_about_this_test_set():
     ):
         NaiveBayes(knowledge).answer(oracle, RNG(0))
     assert isinstance(knowledge, Knowledge)
+
+
+@pytest.mark.parametrize(
+    ("guard", "least"), [("ladder", 0.05), ("ladder:1.3se", 0.015), ("ladder:0.01", 0.03)]
+)
+def test_hill_climbing_gains_behind_ladders(guard, least):
+    rngs = [RNG(seed) for seed in range(6)]
+    found = trials(
+        HillClimbing(), lambda rng: uniform_holdout(1_000, 2, rng), 200, rngs, guard=guard_named(guard)
+    )
+    assert found.bias().low > least
+
+
+def test_hill_climbing_changes_only_attacked_points_of_a_model():
+    rng = RNG(5)
+    labels = rng.integers(0, 3, 300)
+    logits = rng.normal(size=(300, 3))
+    logits[np.arange(300), labels] += 1.0
+    known = from_logits(logits, top=2, least_confident=100)
+    holdout = Holdout(labels, 3)
+    found = HillClimbing(known).answer(holdout.open(rng, budget=Budget(total=200)), rng)
+    others = np.setdiff1d(np.arange(300), known.points)
+    assert np.array_equal(found[others], known.base[others])
+    assert all(found[p] in row for p, row in zip(known.points, known.candidates, strict=True))
+    assert holdout.score(found) > holdout.score(known.base)

@@ -16,6 +16,7 @@ from privacygauge.evaluate.rates import mean
 from privacygauge.holdout.bounds import blum_hardt_bias, majority_bias, nb_bias, scan_bias
 from privacygauge.holdout.decoding import LinearProgramming, MessagePassing
 from privacygauge.holdout.designed import DesignedQueries, Reconstruction, designed_bias
+from privacygauge.holdout.hill_climbing import HillClimbing
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.metrics import ACCURACY, Values
 from privacygauge.holdout.naive_bayes import BlumHardt, LinearScan, Majority, NaiveBayes
@@ -190,6 +191,7 @@ _EVERY = (
         "majority-blum-hardt", lambda _: BlumHardt(), informed=False, expected=blum_hardt_bias
     ),
     NamedAttack("scan", LinearScan, expected=scan_bias),
+    NamedAttack("hill-climbing", HillClimbing),
     NamedAttack("message-passing", MessagePassing),
     NamedAttack("linear-programming", LinearProgramming),
     NamedAttack("designed", DesignedQueries, expected=designed_bias),

@@ -39,6 +39,7 @@ ATTACKS = (
     "majority",
     "majority-blum-hardt",
     "scan",
+    "hill-climbing",
     "message-passing",
     "linear-programming",
     "designed",

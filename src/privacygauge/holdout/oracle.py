@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import BudgetError as BudgetError
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import Exact, guard_for
+from privacygauge.holdout.guards import Exact, ParameterFreeLadder, guard_for
 from privacygauge.holdout.mechanism import Guard, MarkedSubmission
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 
@@ -205,6 +206,20 @@ class Oracle:
         It follows from the guard, which is public: an analyst may rely on it.
         """
         return self._guard.error(self.n)
+
+    def points_to_rise(self, changed: Floats) -> Floats:
+        """Return about how many points a submission must gain before the answer rises.
+
+        Parameters
+        ----------
+        changed : numpy.ndarray
+            Number of points on which it differs from the best one in being right; only the Ladder
+            without a step asks for more where that is larger.
+        """
+        if isinstance(self._guard, ParameterFreeLadder):
+            return np.sqrt(changed)
+        # An error even over a step is the step over the root of 12; exact answers show one point.
+        return np.full(np.shape(changed), max(0.5, math.sqrt(12) * self.error * self.n))
 
     def left(self, account: str = "") -> int | None:
         """Return the number of submissions left to `account`; None for no limit."""

@@ -259,3 +259,11 @@ def test_the_metric_is_said_once(tmp_path):
     assert read_history(tmp_path / "h.csv", n=4, metric="auc").metric == "auc"
     with pytest.raises(InputError, match="the column metric says auc, got brier"):
         read_history(tmp_path / "h.csv", n=4, metric="brier")
+
+
+def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
+    file = tmp_path / "h.csv"
+    file.write_text("time,account,score\n1,team,0.5\n2,team,0,879\n")
+    with pytest.raises(InputError, match="more cells than columns in submission 2") as caught:
+        read_history(file, n=1000)
+    assert "\n" not in str(caught.value)

@@ -238,6 +238,7 @@ _TITLES = {
     "nb": "naive Bayes",
     "majority-blum-hardt": "the majority of Blum and Hardt",
     "scan": "the linear scan",
+    "hill-climbing": "hill climbing",
     "message-passing": "message passing",
     "linear-programming": "linear programming",
     "designed": "designed queries",
@@ -407,6 +408,12 @@ def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
         more = 10 if f.trials < 5 else 4 * f.trials
         return (f"Play more trials: --trials {more}.", LAST)
     if grade == NONE:
+        if f.scored == "accuracy" and "hill-climbing" not in f.attacks:
+            return (
+                "Play hill climbing too, which gains behind a Ladder where other attacks do not: "
+                "--attack hill-climbing.",
+                LAST,
+            )
         return (f"Keep {plain(f.worst.guard)} and the limits as they are.", LAST)
     if grade_of_attack(f.worst_behind(best)) in (NONE, SMALL):
         guard = (

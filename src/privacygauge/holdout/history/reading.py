@@ -392,7 +392,15 @@ def _rows(path: Path) -> list[Row]:
         table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
         require_once(path, [name for name in table.fieldnames or () if name.strip()])
         with fields_of_any_length():
-            return list(table)
+            rows = list(table)
+        for place, row in enumerate(rows):
+            # Cells without a column of their own: a decimal comma, say, would cut a score.
+            if None in row:
+                raise InputError(
+                    f"{path} has more cells than columns in submission {place + 1}: quote a cell "
+                    f"that contains {separator!r}"
+                )
+        return rows
     if name.endswith(".parquet"):
         found: Any = read_content(path, "history")
         return [
