@@ -335,7 +335,11 @@ def test_knowledge_must_be_about_this_test_set():
 def test_hill_climbing_gains_behind_ladders(guard, least):
     rngs = [RNG(seed) for seed in range(6)]
     found = trials(
-        HillClimbing(), lambda rng: uniform_holdout(1_000, 2, rng), 200, rngs, guard=guard_named(guard)
+        HillClimbing(),
+        lambda rng: uniform_holdout(1_000, 2, rng),
+        200,
+        rngs,
+        guard=guard_named(guard),
     )
     assert found.bias().low > least
 

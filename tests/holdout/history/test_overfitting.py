@@ -267,3 +267,15 @@ def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
     with pytest.raises(InputError, match="more cells than columns in submission 2") as caught:
         read_history(file, n=1000)
     assert "\n" not in str(caught.value)
+
+
+def test_an_account_far_above_in_private_is_named_and_not_put_down_to_choosing():
+    history = contest(RNG(5), n=1000)
+    private = history.private.copy()
+    private[np.array(history.accounts) == "0"] = 0.99
+    found = audit_leaderboard(replace(history, private=private), guards=("exact",))
+    said = found.summary() + found.to_html()
+    assert "On private points 0 wins, with 99.00%" in said
+    assert "Of 0 the private score is above the public one" in said
+    assert "Of 0 the parts differ" not in said
+    assert "0" in {name for test in (*found.hints, *found.findings) for name in test.accounts}

@@ -626,3 +626,23 @@ def test_a_time_that_clocks_skip_or_repeat_needs_its_offset(opened, moment):
     contest.set_phase(board.engine, "a", f"{moment}+01:00", "2026-12-31", zone="Europe/Berlin")
     # A day is taken as a whole, wherever clocks are put.
     contest.set_phase(board.engine, "a", "2026-04-24", "2026-04-24", zone="Africa/Cairo")
+
+
+def test_a_voided_submission_cannot_be_chosen_for_the_end(opened):
+    board = opened(guard="exact", public=0.5)
+    board.admit("ann")
+    rng = RNG(7)
+    for i in range(2):
+        board.submit("ann", guess(rng, 0.6), key=str(i))
+    void_submission(board, 1, "leaked labels")
+    with pytest.raises(InputError, match="submission 1 was voided by the owner"):
+        contest.choose_submissions(board.engine, "ann", [1], boards.now())
+    assert contest.choose_submissions(board.engine, "ann", [2], boards.now()) == [2]
+
+
+def test_a_restart_with_another_public_share_is_refused(opened):
+    opened(public=0.3).close()
+    opened(public=0.3).close()
+    opened().close()
+    with pytest.raises(InputError, match="belongs to a public part of"):
+        opened(public=0.5)

@@ -18,6 +18,7 @@ from privacygauge.holdout.history.findings import (
     examine_history,
     history_warnings,
 )
+from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
@@ -324,6 +325,8 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
             f"{hint.detector.limits}"
         )
     yield _lead(f)
+    if f.ended is not None:
+        yield _private_lead(f.ended)
     if f.ladder_rises is not None:
         yield (
             f"The best score rose {several(f.rises, 'time')}; a Ladder ({f.ladder}) would have "
@@ -361,6 +364,16 @@ def _lead(f: LeaderboardAudit) -> str:
         f"{told}, {percent(w.margin, 2)} ahead of the next account. {luck}: "
         f"{percent(w.explained, 0)} of that margin."
     )
+
+
+def _private_lead(e: Overfitting) -> str:
+    """Return which account wins on private points, and by how much."""
+    first, *others = e.teams
+    told = f"On private points {plain(first.account)} wins, with {percent(first.private, 2)}"
+    ahead = ""
+    if others:
+        ahead = f", {percent(first.private - others[0].private, 2)} ahead of the next account"
+    return f"{told}{ahead}; its public score is {percent(first.public, 2)}."
 
 
 _ROWS = 25
@@ -566,6 +579,13 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
         for team in e.teams
         if (team.p_value or 1.0) <= 1 - f.origin.level < tested.get((team.account,), 0.0)
         and team.account not in wide
+        and team.difference > 0
+    ]
+    # Nobody chose by the private scores: neither choosing nor a harder part explains these.
+    above = [
+        team.account
+        for team in e.teams
+        if team.p_value is not None and team.p_value <= 1 - f.origin.level and team.difference < 0
     ]
     if quiet:
         said += (
@@ -573,6 +593,12 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
             "and by "
             "no more than it does along with choosing among many submissions or with a private "
             "part that is harder for all."
+        )
+    if above:
+        said += (
+            f" Of {first_names(above, _NAMED)} the private score is above the public one by more "
+            "than sampling explains: a private part that is easier does that to most teams, and "
+            "labels that got out to a few."
         )
     rows: list[dict[str, Content]] = [
         {

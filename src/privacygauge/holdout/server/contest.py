@@ -25,6 +25,7 @@ from privacygauge.holdout.server.database import (
     INVITATION,
     PHASE,
     SUBMISSION,
+    VOIDED,
     begun_board,
     board_row,
     reading,
@@ -253,6 +254,9 @@ def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now
         found = set(connection.execute(select(SUBMISSION.c.number).where(*own)).scalars())
         if missing := [number for number in chosen if number not in found]:
             raise InputError(f"submission {missing[0]} is not one of {account}: see its receipts")
+        void = select(VOIDED.c.number).where(VOIDED.c.number.in_(chosen)).order_by(VOIDED.c.number)
+        if (number := connection.execute(void).scalars().first()) is not None:
+            raise InputError(f"submission {number} was voided by the owner: choose another one")
         # The new choice replaces the old one.
         connection.execute(delete(FINAL).where(FINAL.c.account_id == holder["id"]))
         rows = [{"account_id": holder["id"], "number": number} for number in chosen]

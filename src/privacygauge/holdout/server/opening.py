@@ -343,6 +343,15 @@ def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str)
         )
     if wanted.public is not None and row["public"] is None:
         raise InputError(f"{name} was begun without a private part: begin another database")
+    mask = public_of(row)
+    # Drawn class by class, a part holds its share of the points within one of each class.
+    if wanted.public is not None and mask is not None:
+        drawn = int(np.count_nonzero(mask))
+        if abs(drawn - wanted.public * len(mask)) > 1:
+            raise InputError(
+                f"{other} a public part of {drawn:,} of {len(mask):,} points, got the share "
+                f"{wanted.public:g}: leave the share out, or begin another database"
+            )
 
 
 def _digest(truth: Values, key: bytes) -> bytes:
