@@ -23,8 +23,8 @@ class HillClimbing(Informed):
 
     Random labels differ in accuracy by about the root of the number that changed, which a Ladder
     takes for progress once in a few submissions. How many labels change follows from what the guard
-    asks for before it shows a rise (`Oracle.points_to_rise`) and from the accuracy on display: the number
-    whose expected shown gain is largest. The points must keep their positions.
+    asks for before it shows a rise (`Oracle.points_to_rise`) and from the accuracy on display: the
+    number whose expected shown gain is largest. The points must keep their positions.
     """
 
     knowledge: Knowledge | None = None
@@ -82,7 +82,7 @@ def _best_change(oracle: Oracle, n_points: int, lost: float, won: float) -> int:
         Probabilities that a changed label was right, and that it becomes right.
     """
     sizes: Ints = np.unique(np.geomspace(1, n_points, _SIZES).astype(np.int64))
-    moved = sizes * (lost + won)
+    moved: Floats = np.asarray(sizes * (lost + won), np.float64)
     middle = sizes * (won - lost)
     # Points are drawn without replacement: to change all of them leaves nothing to chance.
     spread = (moved - sizes * (won - lost) ** 2) * (1 - sizes / (n_points + 1))

@@ -27,8 +27,8 @@ class AttackDesign(Options):
         "--attack",
         "ATTACK",
         "Attacks to play: nb (naive Bayes), majority, majority-blum-hardt, scan, hill-climbing, "
-        "message-passing, linear-programming (small test sets), designed or reconstruction (of 40 labels; needs "
-        "the extra solver); several as a,b. Default: nb.",
+        "message-passing, linear-programming (small test sets), designed or reconstruction (of 40 "
+        "labels; needs the extra solver); several as a,b. Default: nb.",
         default=("nb",),
         offers=ATTACKS,
     )

@@ -212,12 +212,11 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     private part of another kind costs all submissions of a team the same, or all from the first one
     on that relied on a feature which did not last.
 
-    Notes
-    -----
-    Fewer than forty submissions are never a climb. The gap is looked at where the team's best
-    public score rose, at least twelve times, as means of up to ten blocks. The two neighbouring differences of blocks that rise most are left out: one
-    step lifts no others. What is left must make up three tenths of the judged submission's gap
-    beyond the other teams', and three quarters of all movement in these differences must be upward.
+    Notes ----- Fewer than forty submissions are never a climb. The gap is looked at where the
+    team's best public score rose, at least twelve times, as means of up to ten blocks. The two
+    neighbouring differences of blocks that rise most are left out: one step lifts no others. What
+    is left must make up three tenths of the judged submission's gap beyond the other teams', and
+    three quarters of all movement in these differences must be upward.
     """
     found = _tests_of_gaps(history, FINAL_GAP)
     if isinstance(found, Skipped):

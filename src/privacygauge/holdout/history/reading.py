@@ -392,7 +392,7 @@ def _rows(path: Path) -> list[Row]:
         table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
         require_once(path, [name for name in table.fieldnames or () if name.strip()])
         with fields_of_any_length():
-            rows = list(table)
+            rows: list[Mapping[str, Any]] = list(table)
         for place, row in enumerate(rows):
             # Cells without a column of their own: a decimal comma, say, would cut a score.
             if None in row:
