@@ -108,7 +108,7 @@ LIMITS = {
     long_signatures: 2,
     participles: 0,
     used_once: 74,
-    clauses: 17,
+    clauses: 15,
 }
 
 

@@ -38,12 +38,14 @@ class HillClimbing(Informed):
         """Return labels, (n,), after the whole budget."""
         left = budget_of(oracle)
         if self.knowledge is None:
-            n, m = oracle.n, oracle.n_classes
+            n = oracle.n
+            m = oracle.n_classes
             codes = rng.integers(0, m, n)
             candidates = np.broadcast_to(np.arange(m), (n, m))
             points = np.arange(n)
             labels = codes.copy()
-            right, known = 1 / m, 1.0
+            right = 1 / m
+            known = 1.0
         else:
             candidates = self.knowledge.candidates.astype(np.int64)
             points = self.knowledge.points
@@ -66,7 +68,9 @@ class HillClimbing(Informed):
             answer = oracle.submit(after)
             if answer > shown:
                 right = min(known, right + (answer - shown) * oracle.n / len(points))
-                codes, labels, shown = tried, after, answer
+                codes = tried
+                labels = after
+                shown = answer
         return labels
 
 

@@ -18,7 +18,6 @@ from privacygauge.holdout.history.findings import (
     examine_history,
     history_warnings,
 )
-from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
@@ -326,7 +325,14 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         )
     yield _lead(f)
     if f.ended is not None:
-        yield _private_lead(f.ended)
+        first, *others = f.ended.teams
+        ahead = ""
+        if others:
+            ahead = f", {percent(first.private - others[0].private, 2)} ahead of the next account"
+        yield (
+            f"On private points {plain(first.account)} wins, with {percent(first.private, 2)}"
+            f"{ahead}; its public score is {percent(first.public, 2)}."
+        )
     if f.ladder_rises is not None:
         yield (
             f"The best score rose {several(f.rises, 'time')}; a Ladder ({f.ladder}) would have "
@@ -364,16 +370,6 @@ def _lead(f: LeaderboardAudit) -> str:
         f"{told}, {percent(w.margin, 2)} ahead of the next account. {luck}: "
         f"{percent(w.explained, 0)} of that margin."
     )
-
-
-def _private_lead(e: Overfitting) -> str:
-    """Return which account wins on private points, and by how much."""
-    first, *others = e.teams
-    told = f"On private points {plain(first.account)} wins, with {percent(first.private, 2)}"
-    ahead = ""
-    if others:
-        ahead = f", {percent(first.private - others[0].private, 2)} ahead of the next account"
-    return f"{told}{ahead}; its public score is {percent(first.public, 2)}."
 
 
 _ROWS = 25

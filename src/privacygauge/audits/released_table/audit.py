@@ -251,7 +251,7 @@ def _audit_of(
 
 
 def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedChange:
-    """Return what a change did to the leak and to the use of a table."""
+    """Return the effect of a change on the leak and on the use of a table."""
     report = after.report()
     (beyond,) = (one.found for one in report.measures if one.name == "beyond")
     assert isinstance(beyond, Estimate | Skipped)  # a share, or the reason for none

@@ -409,7 +409,7 @@ def _order(f: ReleasedResult) -> Iterator[str]:
 
 
 def _what_links(f: ReleasedResult) -> str:
-    """Return what joins most rows to people, in words: their order, or a column."""
+    """Return the order of the rows, or the column, that joins most rows to people, in words."""
     linked = f.corrected.linked
     most = max(linked, key=lambda name: linked[name].low)
     if most == ORDERED:

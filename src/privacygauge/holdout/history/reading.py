@@ -364,7 +364,7 @@ def _metric(rows: Sequence[Row], path: Path, asked: str | None) -> Metric:
 
 
 def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: bool) -> list[float]:
-    """Return scores in [0, 1], higher is better; what is beyond the range of an export scores 0."""
+    """Return scores in [0, 1], higher is better; 0 beyond the range of an export."""
     values = []
     for i, row in enumerate(rows):
         try:

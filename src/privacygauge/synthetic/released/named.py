@@ -184,11 +184,16 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
 
 def joined_rows(real: pd.Series[Any], synthetic: pd.Series[Any]) -> JoinedRows:
     """Return the rows that have the same name in a column; the first one of each table."""
-    first = [
-        {_written(value): row for row, value in reversed([*enumerate(column)]) if there[row]}
-        for column in (real, synthetic)
-        for there in [column.notna().to_numpy()]
-    ]
+    first: list[dict[str, int]] = []
+    for column in (real, synthetic):
+        rows_of: dict[str, int] = {}
+        for row, value in enumerate(column.tolist()):
+            if pd.isna(value):
+                continue
+            # Whole numbers beside a gap are floats.
+            whole = isinstance(value, float) and value.is_integer()
+            rows_of.setdefault(str(int(value)) if whole else str(value).strip(), row)
+        first.append(rows_of)
     # P9 is before P10, as in the table that was numbered.
     both = sorted(
         first[0].keys() & first[1].keys(),
@@ -196,13 +201,6 @@ def joined_rows(real: pd.Series[Any], synthetic: pd.Series[Any]) -> JoinedRows:
     )
     rows = (np.array([one[name] for name in both], np.int64) for one in first)
     return JoinedRows(str(real.name), *rows)
-
-
-def _written(value: object) -> str:
-    """Return the text of a name or number; whole numbers beside a gap are floats."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
 
 
 _SAID = {
