@@ -184,6 +184,8 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
 
 def joined_rows(real: pd.Series[Any], synthetic: pd.Series[Any]) -> JoinedRows:
     """Return the rows that have the same name in a column; the first one of each table."""
+    import pandas as pd
+
     first: list[dict[str, int]] = []
     for column in (real, synthetic):
         rows_of: dict[str, int] = {}
