@@ -308,6 +308,19 @@ WIDE_GAP = Detector(
         "only the second is left."
     ),
 )
+PRIVATE_LEAD = Detector(
+    "private-lead",
+    "A private score that the public one does not bear out",
+    needs="private scores and the sizes of both parts",
+    null=(
+        "The private score of the submission that a team is judged by is above the public one as "
+        "the other teams' are, but for luck."
+    ),
+    limits=(
+        "Whoever knows private labels looks like this, and so does a method that suits the private "
+        "part, such as a later month, better than the others do."
+    ),
+)
 NEAR_PERFECT = Detector(
     "near-perfect",
     "Far fewer errors than anybody else",
@@ -381,5 +394,5 @@ ALL = (
     NEAR_PERFECT,
 )
 """All detectors, in the order of the report."""
-UNDECIDED = (LEAP, BLOCK_SCAN, WIDE_GAP, SINGLE_CHANGES)
+UNDECIDED = (LEAP, BLOCK_SCAN, WIDE_GAP, PRIVATE_LEAD, SINGLE_CHANGES)
 """Detectors whose evidence has an honest cause as likely as a cheat: worth a look, no finding."""

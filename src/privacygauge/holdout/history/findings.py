@@ -20,7 +20,13 @@ from privacygauge.holdout.history import votes
 from privacygauge.holdout.history.answers import random_flips
 from privacygauge.holdout.history.evidence import ALL, SCORE_SCAN, UNDECIDED, Evidence
 from privacygauge.holdout.history.leads import leaps, near_perfect
-from privacygauge.holdout.history.overfitting import Overfitting, final_gaps, overfitting, wide_gaps
+from privacygauge.holdout.history.overfitting import (
+    Overfitting,
+    final_gaps,
+    overfitting,
+    private_leads,
+    wide_gaps,
+)
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.history.replay import Replay, Winner
 from privacygauge.holdout.history.scores import block_scans, chance_scores, score_scan
@@ -315,7 +321,12 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         ]
         # Without answers, name every detector that would need them.
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
-        undecided = (*leaps(history), *block_scans(history), *wide_gaps(history))
+        undecided = (
+            *leaps(history),
+            *block_scans(history),
+            *wide_gaps(history),
+            *private_leads(history),
+        )
         return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
@@ -340,6 +351,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             *leaps(history),
             *block_scans(history),
             *wide_gaps(history),
+            *private_leads(history),
             *by_answers.single_changes(history, near),
         ),
         near,

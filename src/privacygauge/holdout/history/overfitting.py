@@ -15,7 +15,13 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
-from privacygauge.holdout.history.evidence import FINAL_GAP, WIDE_GAP, Detector, Evidence
+from privacygauge.holdout.history.evidence import (
+    FINAL_GAP,
+    PRIVATE_LEAD,
+    WIDE_GAP,
+    Detector,
+    Evidence,
+)
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.metrics import Metric, metric_named
 
@@ -212,11 +218,13 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     private part of another kind costs all submissions of a team the same, or all from the first one
     on that relied on a feature which did not last.
 
-    Notes ----- Fewer than forty submissions are never a climb. The gap is looked at where the
-    team's best public score rose, at least twelve times, as means of up to ten blocks. The two
-    neighbouring differences of blocks that rise most are left out: one step lifts no others. What
-    is left must make up three tenths of the judged submission's gap beyond the other teams', and
-    three quarters of all movement in these differences must be upward.
+    Notes
+    -----
+    Fewer than forty submissions are never a climb. The gap is looked at where the team's best
+    public score rose, at least twelve times, as means of up to ten blocks. The two neighbouring
+    differences of blocks that rise most are left out: one step lifts no others. What is left must
+    make up three tenths of the judged submission's gap beyond the other teams', and three quarters
+    of all movement in these differences must be upward.
     """
     found = _tests_of_gaps(history, FINAL_GAP)
     if isinstance(found, Skipped):
@@ -282,6 +290,46 @@ def wide_gaps(history: History) -> tuple[Evidence, ...]:
     """
     found = _tests_of_gaps(history, WIDE_GAP)
     return () if isinstance(found, Skipped) else found
+
+
+def private_leads(history: History) -> tuple[Evidence, ...]:
+    """Test for every team whether its private score is above the public one by more than luck.
+
+    Gaps are compared with those of the other teams, as in `wide_gaps`: an easier private part
+    raises all of them. Nobody chooses by private scores, but the best private one counts of those
+    that a team selected: the p-value is multiplied by their number.
+    """
+    if isinstance(_tests_of_gaps(history, PRIVATE_LEAD), Skipped):
+        return ()
+    assert history.private is not None
+    assert history.n_private is not None
+    typical = _typical_gaps(history)
+    metric = metric_named(history.metric)
+    found = []
+    for code, name in enumerate(history.names):
+        row = _final_submission(history, code)
+        others = np.delete(typical, code)
+        usual = float(np.median(others))
+        spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
+        pair = float(history.scores[row]), float(history.private[row])
+        sampled = float(_deviation(pair, (history.n, history.n_private), metric))
+        scale = max(spread, sampled) * math.sqrt(1 + math.pi / (2 * len(others)))
+        above = usual - (pair[0] - pair[1])
+        z = above / scale if scale > _PERFECT_TIES else 0.0
+        tail = ndtr(-z) if sampled >= spread else scipy.stats.t.sf(z, len(others) - 1)
+        selected = history.selected
+        chosen = 1 if selected is None else max(1, int(selected[history.rows_of(code)].sum()))
+        says = f"{pair[1]:.4g} on private and {pair[0]:.4g} on public points"
+        found.append(
+            Evidence(
+                detector=PRIVATE_LEAD,
+                accounts=(name,),
+                p_value=min(1.0, max(chosen * float(tail), 1e-300)),
+                says=says,
+                rows=np.array([row]),
+            )
+        )
+    return tuple(found)
 
 
 def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
