@@ -39,6 +39,8 @@ class SamePlace:
     at another distance, the smallest over all distances: tables that are sorted or periodic also
     agree at other distances. If it is not above 0 among the nearest, larger distances are not
     examined."""
+    share: float = 1.0
+    """Share of the released rows that were compared; the others count as joined to nobody."""
 
     def beyond(self, level: float) -> Estimate | None:
         """Return the share of the rows that their place joins to a person, beyond chance.
@@ -50,7 +52,7 @@ class SamePlace:
         found = rates.proportion(self.hit, self.unit, level)
         # A guess among the candidates succeeds with 1 / CANDIDATES: rescaled so that this is 0.
         value, low, high = (
-            (x - 1 / CANDIDATES) / (1 - 1 / CANDIDATES)
+            self.share * (x - 1 / CANDIDATES) / (1 - 1 / CANDIDATES)
             for x in (found.value, found.low, found.high)
         )
         return replace(found, value=value, low=low, high=high)
@@ -119,7 +121,10 @@ def same_names(
         released.synthetic[joined.synthetic],
         unit=released.units[0][joined.real],
     )
-    return same_place(by_name, rng)
+    found = same_place(by_name, rng)
+    if found is None:
+        return None
+    return replace(found, share=len(joined.synthetic) / len(released.synthetic))
 
 
 def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Floats:
