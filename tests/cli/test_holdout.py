@@ -158,7 +158,7 @@ def test_attack_takes_a_metric_of_numbers(files, capsys, tmp_path):
 
 @pytest.mark.slow
 def test_limits_of_attack(files, capsys):
-    asked = attack(files, "--trials", 2, "--json", "-")
+    asked = attack(files, "--trials", 60, "--json", "-")
     value = json.loads(run_inside(asked, capsys).stdout)["bias"]["value"]
     for limit, code in ((value + 0.01, 0), (value - 0.01, 3)):
         done = run_inside((*asked, "--fail-above", f"bias={limit}"), capsys)
