@@ -74,12 +74,18 @@ class Outside:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 MutableHeaders(scope=message).update(HEADERS)
-                # Many clients read no answer before the whole body is written: a connection that
-                # is closed meanwhile is an error for them, and no answer. One that is too slow has
-                # had its time.
-                if message["status"] >= 400 and message["status"] != HTTPStatus.REQUEST_TIMEOUT:
-                    await body.discard()
-            await send(message)
+            # A client that was too slow has had its time.
+            refused = seen["status"] >= 400 and seen["status"] != HTTPStatus.REQUEST_TIMEOUT
+            last = message["type"] == "http.response.body" and not message.get("more_body", False)
+            if not (refused and last):
+                await send(message)
+                return
+            # Many clients read no answer before they have sent the whole body: a connection that is
+            # closed meanwhile is an error for them. Others wait for it: they have it at once, whole
+            # by its length, and the connection ends after the rest of the body.
+            await send({**message, "more_body": True})
+            await body.discard()
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         try:
             wait = self.rate.wait(limited_address(_host(scope)))
@@ -91,7 +97,7 @@ class Outside:
 
 _DISCARDED = 2**25
 """Bytes of a refused body that are read and thrown away, at most."""
-_DISCARDING = 0.05
+_DISCARDING = 5.0
 """Seconds for that, at most."""
 
 
@@ -113,7 +119,7 @@ class UnreadBody:
         return message
 
     async def discard(self) -> None:
-        """Read the rest and forget it, up to 32 MiB and for a moment."""
+        """Read the rest and forget it, up to 32 MiB and five seconds."""
         size = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DISCARDING):
