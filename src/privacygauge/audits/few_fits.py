@@ -45,14 +45,13 @@ from privacygauge.report.values import (
     text,
 )
 from privacygauge.runs.options import keyword
-from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.few_fits import Untaught, canaries_guessed, fits_arranged
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.named import as_generator
-from privacygauge.synthetic.options import ColumnKinds, TargetDesign
+from privacygauge.synthetic.options import LearntColumns, TargetDesign
 from privacygauge.synthetic.selection import TargetsAsked
-from privacygauge.synthetic.table import Schema, column_advice, require_moderate
+from privacygauge.synthetic.table import column_advice
 
 LARGE_AT = 0.65
 """Right guesses from which on a leak is large; an audit that finds nothing must be able to detect
@@ -146,7 +145,7 @@ class FitsAudit(Reported):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FewFitsOptions(TargetDesign, ColumnKinds):
+class FewFitsOptions(TargetDesign, LearntColumns):
     """An audit of a generator by many canaries in a few fits."""
 
     canaries: TargetsAsked | None = keyword(
@@ -166,10 +165,6 @@ class FewFitsOptions(TargetDesign, ColumnKinds):
     attacks: Sequence[Untaught] | None = keyword(
         "Attacks that score the canaries without any other synthetic table. With several, a fifth "
         "of the canaries chooses the attack, and the others are judged.",
-        default=None,
-    )
-    schema: Schema | None = keyword(
-        "Kinds and values of the columns; default: from the table, as in `read_table`.",
         default=None,
     )
 
@@ -217,14 +212,7 @@ class FewFitsOptions(TargetDesign, ColumnKinds):
         fits = self.fits
         checks.at_least(1, fits=fits)
         made_by = as_generator(generator)
-        table = read_table(
-            data,
-            schema=self.schema,
-            continuous=self.continuous,
-            categorical=self.categorical,
-            drop=self.drop,
-        )
-        require_moderate(table.schema)
+        table = self.read(data)
         making = fits_arranged(
             made_by,
             table,

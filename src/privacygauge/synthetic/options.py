@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from privacygauge.runs.options import Options, asks
+from privacygauge.runs.options import Options, asks, keyword
+
+if TYPE_CHECKING:
+    from privacygauge.synthetic.table import Schema, Table
 
 COLUMNS = "Columns"
 """Heading of options about the kinds of columns."""
@@ -37,6 +41,32 @@ class ColumnKinds(Options):
         "Column to leave out, such as names. May be given several times.",
         split=False,
     )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LearntColumns(ColumnKinds):
+    """Columns of a table that generators learn from."""
+
+    schema: Schema | None = keyword(
+        "Kinds and values of the columns; default: from the table, as in `read_table`.",
+        default=None,
+    )
+
+    def read(self, data: object) -> Table:
+        """Return the table, whose columns generators can learn."""
+        # With numpy, which a command loads late.
+        from privacygauge.synthetic.frames import read_table
+        from privacygauge.synthetic.table import require_moderate
+
+        table = read_table(
+            data,
+            schema=self.schema,
+            continuous=self.continuous,
+            categorical=self.categorical,
+            drop=self.drop,
+        )
+        require_moderate(table.schema)
+        return table
 
 
 @dataclass(frozen=True, kw_only=True)

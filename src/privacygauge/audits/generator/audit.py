@@ -54,8 +54,6 @@ from privacygauge.report.values import (
     text,
 )
 from privacygauge.runs.execute import Progress
-from privacygauge.runs.options import keyword
-from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.attribute import Attribute
 from privacygauge.synthetic.games.audited import GeneratorOptions, TargetGroup, arrange_game
 from privacygauge.synthetic.games.releases import Making
@@ -63,9 +61,9 @@ from privacygauge.synthetic.games.setting import enough_tests
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.generator import PrivBayes
 from privacygauge.synthetic.generators.named import as_generator
-from privacygauge.synthetic.options import ColumnKinds, ReportedColumns
+from privacygauge.synthetic.options import LearntColumns, ReportedColumns
 from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
-from privacygauge.synthetic.table import Schema, column_advice, require_moderate
+from privacygauge.synthetic.table import Schema, column_advice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,13 +132,8 @@ class SyntheticAudit(SyntheticResult):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SyntheticOptions(GeneratorOptions, ReportedColumns, ColumnKinds):
+class SyntheticOptions(GeneratorOptions, ReportedColumns, LearntColumns):
     """An audit of a generator by the privacy game."""
-
-    schema: Schema | None = keyword(
-        "Kinds and values of the columns; default: from the table, as in `read_table`.",
-        default=None,
-    )
 
     def run(
         self,
@@ -196,14 +189,7 @@ class SyntheticOptions(GeneratorOptions, ReportedColumns, ColumnKinds):
         Meeus et al. (2023), sections 2.3, 4 and 5.
         """
         made_by = as_generator(generator)
-        table = read_table(
-            data,
-            schema=self.schema,
-            continuous=self.continuous,
-            categorical=self.categorical,
-            drop=self.drop,
-        )
-        require_moderate(table.schema)
+        table = self.read(data)
         arrangement = arrange_game(
             made_by,
             table,
