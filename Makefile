@@ -61,11 +61,11 @@ generators: ## run the generators of other packages (SDV, CTGAN, REaLTabFormer, 
 	$(PYTHON) bench/peers/make.py $(GENERATORS)
 	@set -e; for name in $(GENERATORS); do \
 	PYTHONPATH=src .peers/$$name/bin/python -m pytest -q -p no:cacheprovider -k is_a_generator \
-	    tests/synthetic/generators/test_adapters.py tests/synthetic/test_related.py; done
+	    tests/tables/generators/test_adapters.py tests/tables/test_related.py; done
 
 soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood a scoring server for five minutes, on this machine alone
 	$(BIN)/python bench/soak.py
-	PRIVACYGAUGE_TESTS=thorough $(BIN)/pytest -q tests/holdout/server/test_fuzz.py
+	PRIVACYGAUGE_TESTS=thorough $(BIN)/pytest -q tests/leaderboards/server/test_fuzz.py
 
 prove: $(VENV)/dev.stamp ## search worlds of known truth for wrong verdicts, 20 minutes on two cores; PROVE="--domain tables"
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.proving --processes 2 $(PROVE)

@@ -26,15 +26,15 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from privacygauge.core.seeds import stream  # noqa: E402
-from privacygauge.holdout.analysts import ATTACKS, Analyst  # noqa: E402
-from privacygauge.holdout.bounds import guarantee, transcript_nats  # noqa: E402
-from privacygauge.holdout.metrics import ACCURACY, metric_bias  # noqa: E402
-from privacygauge.holdout.naive_bayes import LinearBayes  # noqa: E402
-from privacygauge.holdout.server import open_board  # noqa: E402
-from privacygauge.holdout.server.accounts import add_account  # noqa: E402
-from privacygauge.holdout.server.board import Board  # noqa: E402
-from privacygauge.holdout.server.standings import standings  # noqa: E402
-from tests.holdout.server.serving import OverHttp, npy, post, served  # noqa: E402
+from privacygauge.leaderboards.analysts import ATTACKS, Analyst  # noqa: E402
+from privacygauge.leaderboards.bounds import guarantee, transcript_nats  # noqa: E402
+from privacygauge.leaderboards.metrics import ACCURACY, metric_bias  # noqa: E402
+from privacygauge.leaderboards.naive_bayes import LinearBayes  # noqa: E402
+from privacygauge.leaderboards.server import open_board  # noqa: E402
+from privacygauge.leaderboards.server.accounts import add_account  # noqa: E402
+from privacygauge.leaderboards.server.board import Board  # noqa: E402
+from privacygauge.leaderboards.server.standings import standings  # noqa: E402
+from tests.leaderboards.server.serving import OverHttp, npy, post, served  # noqa: E402
 
 N, EACH, ACCOUNTS, PLAYS = 2_000, 20, (1, 5), 3
 BOARDS: tuple[tuple[str, str | None], ...] = (

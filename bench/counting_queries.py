@@ -15,7 +15,7 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
-from privacygauge.synthetic.queries import (
+from privacygauge.tables.queries import (
     all_query_counts,
     bitmap_query_counts,
     bitmaps,

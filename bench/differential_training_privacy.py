@@ -19,10 +19,10 @@ from scipy.special import log_softmax
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from threadpoolctl import threadpool_limits
 
-from privacygauge.classifier.dtp.counts import dtp_over_cells
-from privacygauge.classifier.dtp.measure import categorical_records
-from privacygauge.classifier.dtp.naive_bayes import naive_bayes_of
-from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.claims.dtp.counts import dtp_over_cells
+from privacygauge.claims.dtp.measure import categorical_records
+from privacygauge.claims.dtp.naive_bayes import naive_bayes_of
+from privacygauge.classifiers.ratios import log_ratio
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, adult
 
 REFITS = 20

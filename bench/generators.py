@@ -26,8 +26,8 @@ from _measure import show, timed
 
 from privacygauge.datasets.public import CONTINUOUS, adult
 from privacygauge.runs.threads import one_thread
-from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
-from privacygauge.synthetic.table import Column, Schema, Table
+from privacygauge.tables.generators.generator import BayNet, Generator, PrivBayes, SynthPop
+from privacygauge.tables.table import Column, Schema, Table
 
 REPEATS = 21
 GOALS: tuple[tuple[Generator, float], ...] = (

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import clopper_pearson
-from privacygauge.holdout.analysts import ATTACKS
-from privacygauge.holdout.guards import root_ladder
-from privacygauge.holdout.history.findings import inspect
-from privacygauge.holdout.history.made import (
+from privacygauge.leaderboards.analysts import ATTACKS
+from privacygauge.leaderboards.guards import root_ladder
+from privacygauge.leaderboards.history.findings import inspect
+from privacygauge.leaderboards.history.made import (
     HABITS,
     AccountSubmissions,
     World,
@@ -35,9 +35,9 @@ from privacygauge.holdout.history.made import (
     mix_works,
     varied_history,
 )
-from privacygauge.holdout.history.record import History
-from privacygauge.holdout.history.replay import Replay, replay
-from privacygauge.holdout.mechanism import Guard
+from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history.replay import Replay, replay
+from privacygauge.leaderboards.mechanism import Guard
 
 N, QUERIES, TEAMS, EACH = 1_000, 200, 8, 20
 GUARD = root_ladder(N)

@@ -31,16 +31,16 @@ from scipy.stats import spearmanr
 
 from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import mean
-from privacygauge.holdout.analysts import ATTACKS, play, uniform_holdout
-from privacygauge.holdout.bounds import guarantee, transcript_nats
-from privacygauge.holdout.guards import guard_for as guard_of_metric
-from privacygauge.holdout.guards import guard_named, root_ladder
-from privacygauge.holdout.honest import default_guard_of, honest_submission
-from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
-from privacygauge.holdout.metrics import Metric, metric_bias, metric_named
-from privacygauge.holdout.naive_bayes import LinearBayes
-from privacygauge.holdout.names import METRICS
-from privacygauge.holdout.oracle import Holdout
+from privacygauge.leaderboards.analysts import ATTACKS, play, uniform_holdout
+from privacygauge.leaderboards.bounds import guarantee, transcript_nats
+from privacygauge.leaderboards.guards import guard_for as guard_of_metric
+from privacygauge.leaderboards.guards import guard_named, root_ladder
+from privacygauge.leaderboards.honest import default_guard_of, honest_submission
+from privacygauge.leaderboards.mechanism import Guard, GuardState, MarkedSubmission
+from privacygauge.leaderboards.metrics import Metric, metric_bias, metric_named
+from privacygauge.leaderboards.naive_bayes import LinearBayes
+from privacygauge.leaderboards.names import METRICS
+from privacygauge.leaderboards.oracle import Holdout
 
 N, TEAMS, EACH = 10_000, 30, 20
 DEFAULT = "default"

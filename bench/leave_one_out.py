@@ -22,9 +22,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from privacygauge.classifier.dtp.learner import box_of
-from privacygauge.classifier.dtp.logistic import FittedLogistic, Logistic
-from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.claims.dtp.logistic import FittedLogistic, Logistic
+from privacygauge.classifiers.learner import box_of
+from privacygauge.classifiers.ratios import log_ratio
 from privacygauge.datasets.public import adult, adult_binary
 
 SOLVERS = ("newton-cholesky", "newton-cg", "lbfgs")

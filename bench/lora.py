@@ -22,11 +22,11 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 import privacygauge as pg
-from privacygauge.audits.language.audit import LanguageAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.datasets.public import Sentences, mtsamples
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.language.audit.audit import LanguageAudit
 from privacygauge.language.loading import quiet_transformers
 from privacygauge.language.model import load_causal
 from privacygauge.language.tokens import tokens_of

@@ -18,9 +18,9 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import peak_ratio, ratio_row, show, timed
 
-from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.signals import signals
-from privacygauge.classifier.suite import METRICS
+from privacygauge.classifiers.predictions import Predictions, predictions
+from privacygauge.classifiers.signals import signals
+from privacygauge.classifiers.suite import METRICS
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.core.rules import best_threshold, learn_thresholds

@@ -14,8 +14,8 @@ import numpy as np
 from _duel import Duel, Side, table_alone
 from sklearn.linear_model import LogisticRegression
 
-from privacygauge.audits.classifier.models import audit_model
-from privacygauge.classifier.fitted import Fitted
+from privacygauge.classifiers.audit.models import audit_model
+from privacygauge.classifiers.fitted import Fitted
 from privacygauge.core.attacks.lira import LiraOnline
 
 FEATURES, CLASSES, MODELS = 20, 5, 16

@@ -24,15 +24,15 @@ from pathlib import Path
 import numpy as np
 from _measure import show
 
-from privacygauge.audits.generator.audit import SELECTORS, SyntheticAudit, audit_synthetic
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import adult
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.runs.threads import one_thread
-from privacygauge.synthetic.attacks.suite import suite_for_many
-from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.table import Table
+from privacygauge.tables.attacks.suite import suite_for_many
+from privacygauge.tables.frames import read_table
+from privacygauge.tables.generator_audit.audit import SELECTORS, SyntheticAudit, audit_synthetic
+from privacygauge.tables.table import Table
 
 RECORDS = 1_000
 ALL = 1_000

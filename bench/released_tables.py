@@ -15,13 +15,13 @@ import pandas as pd
 from _duel import Duel, Side, table_alone
 
 from privacygauge.datasets.public import adult
-from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.released.hits import Attempts, risk_beyond_control
-from privacygauge.synthetic.released.inference import inference
-from privacygauge.synthetic.released.linkability import Halves, linkability
-from privacygauge.synthetic.released.singling_out import singling_out
-from privacygauge.synthetic.released.tables import ReleasedTables, read_together
+from privacygauge.tables.frames import read_table
+from privacygauge.tables.generators.generator import BayNet
+from privacygauge.tables.released.hits import Attempts, risk_beyond_control
+from privacygauge.tables.released.inference import inference
+from privacygauge.tables.released.linkability import Halves, linkability
+from privacygauge.tables.released.singling_out import singling_out
+from privacygauge.tables.released.tables import ReleasedTables, read_together
 
 SECRET = "income"
 ATTEMPTS = 500

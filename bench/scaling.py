@@ -27,16 +27,16 @@ from _measure import show, timed
 from joblib import Parallel, delayed
 from scipy.optimize import nnls
 
-from privacygauge.audits.classifier.models import audit_model
-from privacygauge.classifier.estimators import Estimators
-from privacygauge.classifier.files import save_predictions
-from privacygauge.classifier.named import logistic, naive_bayes
-from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
-from privacygauge.classifier.predictions import Pool, predictions
-from privacygauge.classifier.shadows import cohort_of, membership, train_all
-from privacygauge.classifier.suite import single_record_attacks
-from privacygauge.classifier.targeted import BLOCK
-from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifiers.audit.models import audit_model
+from privacygauge.classifiers.estimators import Estimators
+from privacygauge.classifiers.files import save_predictions
+from privacygauge.classifiers.named import logistic, naive_bayes
+from privacygauge.classifiers.pool_game import MOST_SHADOW_ROWS, PoolGame
+from privacygauge.classifiers.predictions import Pool, predictions
+from privacygauge.classifiers.shadows import cohort_of, membership, train_all
+from privacygauge.classifiers.suite import single_record_attacks
+from privacygauge.classifiers.targeted import BLOCK
+from privacygauge.classifiers.trainer import Cohort, Trainer
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation
 from privacygauge.core.release import Coins, Worlds
@@ -159,7 +159,7 @@ def grown(
 
 def networks(epochs: int = 20, workers: int = 2) -> Trainer:
     """Return the trainer of 64 tanh units."""
-    from privacygauge.classifier.networks import LONG_2017, Networks
+    from privacygauge.classifiers.networks import LONG_2017, Networks
 
     return Networks(LONG_2017, epochs, 100, workers=workers)
 

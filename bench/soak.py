@@ -26,11 +26,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from privacygauge.holdout.server import open_board  # noqa: E402
-from privacygauge.holdout.server.accounts import add_account  # noqa: E402
-from privacygauge.holdout.server.board import Board  # noqa: E402
-from privacygauge.holdout.server.standings import log  # noqa: E402
-from tests.holdout.server.serving import (  # noqa: E402
+from privacygauge.leaderboards.server import open_board  # noqa: E402
+from privacygauge.leaderboards.server.accounts import add_account  # noqa: E402
+from privacygauge.leaderboards.server.board import Board  # noqa: E402
+from privacygauge.leaderboards.server.standings import log  # noqa: E402
+from tests.leaderboards.server.serving import (  # noqa: E402
     Server,
     bearer,
     labels_of,

@@ -23,10 +23,10 @@ from joblib import Parallel, delayed
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-from privacygauge.classifier.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
-from privacygauge.classifier.networks.engines import ENGINES
-from privacygauge.classifier.networks.stacks import peak_memory, train_stacks
-from privacygauge.classifier.trainer import Cohort
+from privacygauge.classifiers.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
+from privacygauge.classifiers.networks.engines import ENGINES
+from privacygauge.classifiers.networks.stacks import peak_memory, train_stacks
+from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core.memory import bytes_text
 
 N, D, CLASSES, BATCH = 1000, 446, 30, 100

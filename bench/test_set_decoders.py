@@ -19,11 +19,11 @@ from collections.abc import Sequence
 import numpy as np
 from _measure import Timed, ratio_row, show
 
-from privacygauge.holdout.analysts import Analyst, uniform_holdout
-from privacygauge.holdout.decoding import DecodedLabels, LinearProgramming, MessagePassing
-from privacygauge.holdout.designed import DesignedQueries, Reconstruction, queries_for
-from privacygauge.holdout.naive_bayes import NaiveBayes
-from privacygauge.holdout.oracle import Budget
+from privacygauge.leaderboards.analysts import Analyst, uniform_holdout
+from privacygauge.leaderboards.decoding import DecodedLabels, LinearProgramming, MessagePassing
+from privacygauge.leaderboards.designed import DesignedQueries, Reconstruction, queries_for
+from privacygauge.leaderboards.naive_bayes import NaiveBayes
+from privacygauge.leaderboards.oracle import Budget
 
 LARGE = (
     (10_000, 2, 2_000),

@@ -21,9 +21,9 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
-from privacygauge.holdout import queries
-from privacygauge.holdout.analysts import play, uniform_holdout
-from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.leaderboards import queries
+from privacygauge.leaderboards.analysts import play, uniform_holdout
+from privacygauge.leaderboards.naive_bayes import NaiveBayes
 
 N, M, K = 50_000, 1_000, 5_200
 SIZES = {

@@ -86,7 +86,7 @@ def worst_case(_made: Path) -> Any:
     from sklearn.datasets import load_digits
     from sklearn.neighbors import KNeighborsClassifier
 
-    from privacygauge.classifier.estimators import as_trainer
+    from privacygauge.classifiers.estimators import as_trainer
 
     x, y = (values[:1000] for values in load_digits(return_X_y=True))
     many = [(f"{k} neighbours", as_trainer(KNeighborsClassifier(k))) for k in (10, 50)]
@@ -167,11 +167,11 @@ def language(_made: Path) -> Any:
 
 def extraction(_made: Path) -> Any:
     """Return the audit of made-up probabilities that a model writes the end of a note."""
-    from privacygauge.audits.extraction.audit import audit_of
-    from privacygauge.audits.work import Session
+    from privacygauge.kinds.session import Session
     from privacygauge.language.canaries import made_up_names
     from privacygauge.language.extracted import Extracted, JudgedTexts
     from privacygauge.language.extraction import SuffixLikelihoods
+    from privacygauge.language.extraction_audit.audit import audit_of
     from privacygauge.language.extraction_options import Tries, Writing
 
     rng = np.random.default_rng(0)
@@ -200,8 +200,8 @@ def extraction(_made: Path) -> Any:
 
 def canaries(_made: Path) -> Any:
     """Return what made-up losses say of canaries in a training."""
-    from privacygauge.audits.canaries import canary_audit
     from privacygauge.language.canaries import made_canaries
+    from privacygauge.language.canary_audit import canary_audit
 
     made = made_canaries("The code of {name} is {digits:9}.", 200, copies=4)
     loss = np.random.default_rng(0).normal(30, 3, len(made.text) + len(made.compared))
@@ -227,7 +227,7 @@ def attacked(_made: Path) -> Any:
 
 def history(_made: Path) -> Any:
     """Return the audit of a made-up log with one attacker."""
-    from privacygauge.holdout.history.made import attacked_history
+    from privacygauge.leaderboards.history.made import attacked_history
 
     made = attacked_history(np.random.default_rng(0), "nb", n=400, m=2, queries=60)
     return pg.audit_leaderboard(made, command="holdout log")

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.classifier.suite import METRICS, prediction_attacks
+from privacygauge.classifiers.suite import METRICS, prediction_attacks
 from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.posterior import Isotonic, RiskScore
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.verdict import grade_attacks
 from privacygauge.report.grades import NONE, UNTOLD
-from tests.classifier.made import made_up
+from tests.classifiers.made import made_up
 from tests.thorough import only_thorough, times
 
 

@@ -227,7 +227,7 @@ def output(*arguments: str) -> str:
 def demo():
     """Return the audit of `privacygauge demo`."""
     import privacygauge as pg
-    from privacygauge.classifier.named import forest
+    from privacygauge.classifiers.named import forest
     from privacygauge.datasets.public import digits
 
     # One after the other: starting processes takes longer than the forests do.

@@ -19,7 +19,7 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.reproduce import ITEMS
+from privacygauge.papers import ITEMS
 from tests.cli import vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app as program
 from privacygauge.cli.main import command_of
-from privacygauge.reproduce.page import index, protocol, result_markdown, results_in, table_of
+from privacygauge.papers.page import index, protocol, result_markdown, results_in, table_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

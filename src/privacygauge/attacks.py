@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from privacygauge.classifier.label_only import LabelOnlyQueries
-from privacygauge.classifier.predictions import Pool
-from privacygauge.classifier.white_box import ShadowModule
+from privacygauge.classifiers.label_only import LabelOnlyQueries
+from privacygauge.classifiers.predictions import Pool
+from privacygauge.classifiers.white_box import ShadowModule
 from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.attacks.threshold import Threshold
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from privacygauge.classifier.defences.adversarial_regularisation import AdversarialRegularisation
-from privacygauge.classifier.defences.defence import Binning, LabelOnly, Rounding, Temperature, TopK
-from privacygauge.classifier.defences.dp_sgd import DpSgd, OpacusDpSgd
-from privacygauge.classifier.defences.early_stopping import EarlyStopping
-from privacygauge.classifier.defences.judging import risk_by_epoch
-from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.defences.removal import PdtpRisk, RemoveRisky, ScoreRisk
-from privacygauge.classifier.defences.soft_labels import (
+from privacygauge.claims.defences.adversarial_regularisation import AdversarialRegularisation
+from privacygauge.claims.defences.defence import Binning, LabelOnly, Rounding, Temperature, TopK
+from privacygauge.claims.defences.dp_sgd import DpSgd, OpacusDpSgd
+from privacygauge.claims.defences.early_stopping import EarlyStopping
+from privacygauge.claims.defences.judging import risk_by_epoch
+from privacygauge.claims.defences.memguard import MemGuard
+from privacygauge.claims.defences.removal import PdtpRisk, RemoveRisky, ScoreRisk
+from privacygauge.claims.defences.soft_labels import (
     Distillation,
     Hamp,
     LabelSmoothing,
@@ -17,7 +17,7 @@ from privacygauge.classifier.defences.soft_labels import (
     RelaxLoss,
     Selena,
 )
-from privacygauge.classifier.defences.training import (
+from privacygauge.claims.defences.training import (
     AgainstAttacker,
     ByOpacus,
     HiddenDropout,

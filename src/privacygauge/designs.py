@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.privacy_claim.mechanism import query_neighbours
-from privacygauge.classifier.canaries import RecordsWithCanaries, make_canaries
-from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
-from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
+from privacygauge.claims.canaries import RecordsWithCanaries, make_canaries
+from privacygauge.claims.claim_audit.mechanism import query_neighbours
+from privacygauge.claims.mislabelled import LeastLikelyLabel, UniformLabel
+from privacygauge.classifiers.candidates import PerTargetDesign, SharedDesign
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 from privacygauge.evaluate.sampled_steps import SampledSteps

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from privacygauge.synthetic.distance import Cosine, Minkowski
+from privacygauge.tables.distance import Cosine, Minkowski
 
 __all__ = ["Cosine", "Minkowski"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from privacygauge.synthetic.generators.adapters import Command
-from privacygauge.synthetic.generators.generator import BayNet, PrivBayes, SynthPop
-from privacygauge.synthetic.table import Schema
+from privacygauge.tables.generators.adapters import Command
+from privacygauge.tables.generators.generator import BayNet, PrivBayes, SynthPop
+from privacygauge.tables.table import Schema
 
 __all__ = ["BayNet", "Command", "PrivBayes", "Schema", "SynthPop"]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
-from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares
-from privacygauge.classifier.dtp.logistic import Logistic
-from privacygauge.classifier.dtp.naive_bayes import (
+from privacygauge.claims.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
+from privacygauge.claims.dtp.least_squares import KernelRidge, LeastSquares
+from privacygauge.claims.dtp.logistic import Logistic
+from privacygauge.claims.dtp.naive_bayes import (
     BayesInference,
     MultinomialNaiveBayes,
     NaiveBayes,
 )
-from privacygauge.classifier.dtp.nearest import NearestNeighbours
-from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
-from privacygauge.classifier.estimators import Training
-from privacygauge.classifier.networks.augment import ImageAugment, views
-from privacygauge.classifier.networks.layers import MLP
-from privacygauge.classifier.shadows import train_predictions
-from privacygauge.classifier.trainer import Cohort
+from privacygauge.claims.dtp.nearest import NearestNeighbours
+from privacygauge.claims.dtp.random_trees import RandomDecisionTrees
+from privacygauge.classifiers.estimators import Training
+from privacygauge.classifiers.networks.augment import ImageAugment, views
+from privacygauge.classifiers.networks.layers import MLP
+from privacygauge.classifiers.shadows import train_predictions
+from privacygauge.classifiers.trainer import Cohort
 from privacygauge.language.training import train_further, train_reference
 
 __all__ = [

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.attribute.audit import AttributeOptions
-from privacygauge.audits.classifier.candidates import CandidateOptions
-from privacygauge.audits.classifier.models import ModelOptions, PoolOptions
-from privacygauge.audits.classifier.predictions import ClassifierOptions
-from privacygauge.audits.classifier.white_box import WhiteBoxOptions
-from privacygauge.audits.defences.audit import DefenceOptions, TrainingDefenceOptions
-from privacygauge.audits.dtp.audit import DtpOptions
-from privacygauge.audits.extraction.audit import ExtractionOptions
-from privacygauge.audits.few_fits import FewFitsOptions
-from privacygauge.audits.generator.audit import SyntheticOptions
-from privacygauge.audits.holdout_attack.audit import HoldoutAttackOptions
-from privacygauge.audits.holdout_bound.audit import HoldoutBoundOptions
-from privacygauge.audits.language.audit import CausalOptions, LanguageOptions, MaskedOptions
-from privacygauge.audits.privacy_claim.audit import ClaimOptions, TrainingClaimOptions
-from privacygauge.audits.released_table.audit import ReleasedOptions
-from privacygauge.audits.vulnerable.audit import VulnerableOptions
-from privacygauge.audits.work import Session
-from privacygauge.audits.worst_case.audit import WorstCaseOptions
+from privacygauge.claims.claim_audit.audit import ClaimOptions, TrainingClaimOptions
+from privacygauge.claims.defence_audit.audit import DefenceOptions, TrainingDefenceOptions
+from privacygauge.claims.dtp_audit.audit import DtpOptions
+from privacygauge.claims.worst_case_audit.audit import WorstCaseOptions
+from privacygauge.classifiers.attribute_audit.audit import AttributeOptions
+from privacygauge.classifiers.audit.candidates import CandidateOptions
+from privacygauge.classifiers.audit.models import ModelOptions, PoolOptions
+from privacygauge.classifiers.audit.predictions import ClassifierOptions
+from privacygauge.classifiers.audit.white_box import WhiteBoxOptions
+from privacygauge.kinds.session import Session
+from privacygauge.language.audit.audit import CausalOptions, LanguageOptions, MaskedOptions
+from privacygauge.language.extraction_audit.audit import ExtractionOptions
+from privacygauge.leaderboards.attack_audit.audit import HoldoutAttackOptions
+from privacygauge.leaderboards.bound_audit.audit import HoldoutBoundOptions
+from privacygauge.tables.few_fits_audit import FewFitsOptions
+from privacygauge.tables.generator_audit.audit import SyntheticOptions
+from privacygauge.tables.released_audit.audit import ReleasedOptions
+from privacygauge.tables.vulnerable_audit.audit import VulnerableOptions
 
 __all__ = [
     "AttributeOptions",

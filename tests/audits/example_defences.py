@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from privacygauge.audits.defences.audit import DefenceAudit, audit_defences
-from privacygauge.classifier.defences.defence import LabelOnly, Rounding, Temperature
+from privacygauge.claims.defence_audit.audit import DefenceAudit, audit_defences
+from privacygauge.claims.defences.defence import LabelOnly, Rounding, Temperature
 from privacygauge.core.attacks.threshold import Threshold
-from tests.classifier.made import made_up
+from tests.classifiers.made import made_up
 
 ATTACKS = tuple(Threshold(x) for x in ("correctness", "confidence", "modified-entropy"))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.dtp.audit import DtpAudit
-from privacygauge.classifier.dtp.learner import DtpRange
-from privacygauge.classifier.dtp.measure import RemovalPath
-from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.retrained import Variation
+from privacygauge.claims.dtp.measure import RemovalPath
+from privacygauge.claims.dtp.retrained import Variation
+from privacygauge.claims.dtp_audit.audit import DtpAudit
+from privacygauge.classifiers.learner import DtpRange
+from privacygauge.classifiers.ratios import log_ratio
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.audits.extraction.audit import ExtractionAudit, audit_of
-from privacygauge.audits.work import Session
 from privacygauge.core.checks import Bools, Floats
+from privacygauge.kinds.session import Session
 from privacygauge.language.extracted import Extracted, JudgedTexts
 from privacygauge.language.extraction import Nearness, SuffixLikelihoods
+from privacygauge.language.extraction_audit.audit import ExtractionAudit, audit_of
 from privacygauge.language.extraction_options import Tries, Writing
 
 PREFIX = "The patient was seen by us and asked about "

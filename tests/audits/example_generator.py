@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from privacygauge.audits.generator.audit import SyntheticAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today
@@ -17,11 +16,12 @@ from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, eval
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.report.values import Origin
-from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.audited import Headline, TargetGroup, Targets
-from privacygauge.synthetic.games.setting import Sizes
-from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.utility import Utility, utility
+from privacygauge.tables.frames import read_table
+from privacygauge.tables.games.audited import Headline, TargetGroup, Targets
+from privacygauge.tables.games.setting import Sizes
+from privacygauge.tables.generator_audit.audit import SyntheticAudit
+from privacygauge.tables.generators.generator import BayNet
+from privacygauge.tables.utility import Utility, utility
 from tests.report.example import HOSTILE
 
 ATTACKS = (  # name, variant, share of the shift, notes

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.generator.attribute import AttributeOfGenerator, inverted_warnings
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today
 from privacygauge.report.values import Origin
-from privacygauge.synthetic.games.attribute import ValuesGuessed
-from privacygauge.synthetic.games.audited import Targets
-from privacygauge.synthetic.games.setting import Sizes
-from privacygauge.synthetic.selection import Selection
+from privacygauge.tables.games.attribute import ValuesGuessed
+from privacygauge.tables.games.audited import Targets
+from privacygauge.tables.games.setting import Sizes
+from privacygauge.tables.generator_audit.attribute import AttributeOfGenerator, inverted_warnings
+from privacygauge.tables.selection import Selection
 from tests.report.example import HOSTILE
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from privacygauge.audits.defences.audit import DefenceAudit, audit_training_defences
-from privacygauge.classifier.defences.defence import LabelOnly
-from privacygauge.classifier.defences.dp_sgd import RDP
-from privacygauge.classifier.defences.training import OtherTraining
+from privacygauge.claims.defence_audit.audit import DefenceAudit, audit_training_defences
+from privacygauge.claims.defences.defence import LabelOnly
+from privacygauge.claims.defences.dp_sgd import RDP
+from privacygauge.claims.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import AfterEpoch
 from privacygauge.evaluate.headline import BestAttack
 from tests.audits.example_defences import ATTACKS
-from tests.classifier.trainers import Noisy, records
+from tests.classifiers.trainers import Noisy, records
 
 
 def estimate(value: float, half: float = 0.03) -> Estimate:

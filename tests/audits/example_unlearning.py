@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.unlearning.audit import ForgottenRecords, UnlearningAudit, audit_of
-from privacygauge.audits.work import Session
+from privacygauge.kinds.session import Session
+from privacygauge.language.unlearning_audit.audit import ForgottenRecords, UnlearningAudit, audit_of
 
 
 def records(

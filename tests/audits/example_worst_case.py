@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.worst_case.audit import WorstCaseComparison
-from privacygauge.classifier.defences.dp_sgd import RDP
-from privacygauge.classifier.mislabelled import Targets
+from privacygauge.claims.defences.dp_sgd import RDP
+from privacygauge.claims.mislabelled import Targets
+from privacygauge.claims.worst_case_audit.audit import WorstCaseComparison
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.versions import today
 from privacygauge.evaluate.claim import PrivacyClaim

@@ -3,16 +3,16 @@ import pytest
 from scipy.special import expit
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.classifier.candidates import audit_candidates
-from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
-from privacygauge.classifier.estimators import Function
-from privacygauge.classifier.suite import candidate_attacks
-from privacygauge.classifier.targeted import Distance
+from privacygauge.classifiers.audit.candidates import audit_candidates
+from privacygauge.classifiers.candidates import PerTargetDesign, SharedDesign
+from privacygauge.classifiers.estimators import Function
+from privacygauge.classifiers.suite import candidate_attacks
+from privacygauge.classifiers.targeted import Distance
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from tests.classifier.trainers import Counted, records
+from tests.classifiers.trainers import Counted, records
 
 X, Y = records(n=24, k=2)
 ATTACKS = (Distance(), LiraOnline(), Threshold("confidence", per_class=False))

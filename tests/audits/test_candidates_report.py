@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
-from privacygauge.classifier.candidates import SharedDesign
+from privacygauge.classifiers.audit.candidates import CandidateAudit, audit_candidates
+from privacygauge.classifiers.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD
-from tests.classifier.trainers import records
+from tests.classifiers.trainers import records
 from tests.report.test_document import strict
 from tests.report.test_html import Page
 

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from privacygauge.audits.classifier.models import audit_pool
-from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.classifier.files import save_predictions
-from privacygauge.classifier.suite import chosen_attacks, pool_attacks
+from privacygauge.classifiers.audit.models import audit_pool
+from privacygauge.classifiers.audit.predictions import audit_classifier
+from privacygauge.classifiers.files import save_predictions
+from privacygauge.classifiers.suite import chosen_attacks, pool_attacks
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.errors import InputError
 from privacygauge.report.render import files
-from tests.classifier.made import logits_labels_member, made_up
+from tests.classifiers.made import logits_labels_member, made_up
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.classifier.options import METRICS
-from privacygauge.audits.classifier.result import Audit
+from privacygauge.classifiers.audit.options import METRICS
+from privacygauge.classifiers.audit.result import Audit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.headline import exposure

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import binom
 
 import privacygauge as pg
-from privacygauge.audits.defences.audit import audit_defences
-from privacygauge.audits.defences.verdict import verdict
-from privacygauge.classifier.defences.defence import LabelOnly, Rounding, Temperature
-from privacygauge.classifier.defences.judging import can_be_undone
-from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.predictions import predictions
+from privacygauge.claims.defence_audit.audit import audit_defences
+from privacygauge.claims.defence_audit.verdict import verdict
+from privacygauge.claims.defences.defence import LabelOnly, Rounding, Temperature
+from privacygauge.claims.defences.judging import can_be_undone
+from privacygauge.classifiers.game import PredictionGame
+from privacygauge.classifiers.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
@@ -23,8 +23,8 @@ from privacygauge.evaluate.roc import auc
 from privacygauge.report.attacks.verdict import grade_attacks
 from privacygauge.report.grades import LARGE, NONE, UNTOLD, grade_of
 from tests.audits.example_defences import example
-from tests.classifier.defences.catalogue import DEFENCES, label
-from tests.classifier.made import made_up
+from tests.claims.defences.catalogue import DEFENCES, label
+from tests.classifiers.made import made_up
 from tests.thorough import times
 
 ATTACKS = tuple(Threshold(x) for x in ("correctness", "confidence", "entropy"))

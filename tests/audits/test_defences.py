@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from privacygauge.audits.defences.audit import audit_defences, audit_defended
-from privacygauge.classifier.defences.defence import (
+from privacygauge.claims.defence_audit.audit import audit_defences, audit_defended
+from privacygauge.claims.defences.defence import (
     Identity,
     LabelOnly,
     Rounding,
     Temperature,
     defend_predictions,
 )
-from privacygauge.classifier.defences.memguard import MemGuard, NeuralJia
+from privacygauge.claims.defences.memguard import MemGuard, NeuralJia
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
-from tests.classifier.defences.catalogue import TINY
-from tests.classifier.made import made_up
+from tests.claims.defences.catalogue import TINY
+from tests.classifiers.made import made_up
 from tests.thorough import times
 
 METRICS = tuple(Threshold(x) for x in ("correctness", "confidence", "entropy", "modified-entropy"))

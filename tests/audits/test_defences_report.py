@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.defences import sections as plots
-from privacygauge.audits.defences.audit import DefenceAudit
-from privacygauge.audits.defences.command import METRICS
-from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdict
+from privacygauge.claims.defence_audit import sections as plots
+from privacygauge.claims.defence_audit.audit import DefenceAudit
+from privacygauge.claims.defence_audit.command import METRICS
+from privacygauge.claims.defence_audit.verdict import adversary, grade_of_left, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Transcript
@@ -22,7 +22,7 @@ from privacygauge.evaluate.defences import AttackedDefence, ComparedDefence, Jud
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.headline import BestAttack
-from privacygauge.register.line import line_of
+from privacygauge.releases.line import line_of
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded_limits, parsed_limits
 from privacygauge.report.numbers import percent

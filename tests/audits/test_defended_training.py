@@ -8,23 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.defences.audit import audit_training_defences
-from privacygauge.classifier.defences.defence import LabelOnly
-from privacygauge.classifier.defences.dp_sgd import RDP, pld_accountant
-from privacygauge.classifier.defences.training import (
+from privacygauge.claims.defence_audit.audit import audit_training_defences
+from privacygauge.claims.defences.defence import LabelOnly
+from privacygauge.claims.defences.dp_sgd import RDP, pld_accountant
+from privacygauge.claims.defences.training import (
     AgainstAttacker,
     OtherTraining,
     Private,
     StopAfter,
     WeightDecay,
 )
-from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifiers.networks import MLP, Networks
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import AfterEpoch
-from tests.classifier.trainers import Counted, Noisy, records
+from tests.classifiers.trainers import Counted, Noisy, records
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -8,13 +8,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
-from privacygauge.audits.classifier.models import Fitted
-from privacygauge.classifier.predictions import Pool
+from privacygauge.classifiers.audit.models import Fitted
+from privacygauge.classifiers.predictions import Pool
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.errors import InputError
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.values import Severity
-from tests.classifier.made import softmax
+from tests.classifiers.made import softmax
 
 N = 400
 K = 4

@@ -18,13 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.dtp.audit import DtpAudit, audit_dtp
-from privacygauge.classifier.dtp.indirect import Planted, nearest_example
-from privacygauge.classifier.dtp.learner import logs
-from privacygauge.classifier.dtp.measure import CLOSED, TRAINED
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.nearest import NearestNeighbours
-from privacygauge.classifier.dtp.ratios import cap, log_ratio
+from privacygauge.claims.dtp.indirect import Planted, nearest_example
+from privacygauge.claims.dtp.measure import CLOSED, TRAINED
+from privacygauge.claims.dtp.naive_bayes import NaiveBayes
+from privacygauge.claims.dtp.nearest import NearestNeighbours
+from privacygauge.claims.dtp_audit.audit import DtpAudit, audit_dtp
+from privacygauge.classifiers.learner import logs
+from privacygauge.classifiers.ratios import cap, log_ratio
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 

@@ -17,16 +17,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.dtp import sections
-from privacygauge.audits.dtp import verdict as words
-from privacygauge.audits.dtp.audit import DtpAudit
-from privacygauge.audits.dtp.options import METRICS
-from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
-from privacygauge.classifier.dtp.learner import DtpRange
-from privacygauge.classifier.dtp.measure import RemovalPath
+from privacygauge.claims.dtp.measure import RemovalPath
+from privacygauge.claims.dtp_audit import sections
+from privacygauge.claims.dtp_audit import verdict as words
+from privacygauge.claims.dtp_audit.audit import DtpAudit
+from privacygauge.claims.dtp_audit.options import METRICS
+from privacygauge.claims.dtp_audit.verdict import ABOVE, CERTAIN, SEEN, verdict
+from privacygauge.classifiers.learner import DtpRange
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
-from privacygauge.register.line import line_of
+from privacygauge.releases.line import line_of
 from privacygauge.report.limits import Limit, exceeded_limits
 from privacygauge.report.render import files
 from privacygauge.report.values import Block, FoldedBlocks, Items, Section, Table

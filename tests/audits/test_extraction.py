@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.extraction.audit import EXTRACTED, FEW, NOTHING, verdict
 from privacygauge.errors import InputError
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, judged_texts
+from privacygauge.language.extraction_audit.audit import EXTRACTED, FEW, NOTHING, verdict
 from privacygauge.language.extraction_options import Tries
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.text_files import sides_of

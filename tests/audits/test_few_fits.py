@@ -9,7 +9,7 @@ import pytest
 import privacygauge as pg
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from tests.synthetic.made_tables import frame_of
+from tests.tables.made_tables import frame_of
 
 
 @pytest.fixture(scope="module")

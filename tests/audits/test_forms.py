@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
-from privacygauge.classifier.suite import METRICS, single_record_attacks
+from privacygauge.classifiers.suite import METRICS, single_record_attacks
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
 

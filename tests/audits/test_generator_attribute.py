@@ -10,23 +10,23 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.generator.attribute import (
-    advantage,
-    detectable_accuracy_text,
-    grade,
-    verdict,
-)
-from privacygauge.audits.generator.audit import audit_synthetic
-from privacygauge.audits.synthetic import OF_ATTRIBUTE
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.detectable import detectable_with
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.report.limits import Limit, exceeded_limits
-from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.attacks.density import MarginalRatio
-from privacygauge.synthetic.games.attribute import ValuesGuessed
-from privacygauge.synthetic.games.audited import headline_level
+from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.attacks.density import MarginalRatio
+from privacygauge.tables.command import OF_ATTRIBUTE
+from privacygauge.tables.games.attribute import ValuesGuessed
+from privacygauge.tables.games.audited import headline_level
+from privacygauge.tables.generator_audit.attribute import (
+    advantage,
+    detectable_accuracy_text,
+    grade,
+    verdict,
+)
+from privacygauge.tables.generator_audit.audit import audit_synthetic
 from tests.audits.example_generator_attribute import example
 from tests.report.test_document import strict
 from tests.report.test_html import Page

@@ -12,10 +12,6 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.generator import sections
-from privacygauge.audits.generator.audit import SyntheticAudit, records_frame
-from privacygauge.audits.generator.verdict import CUTS, settings_text, verdict
-from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.by_target import rank_by_auc
 from privacygauge.report import render
@@ -23,6 +19,10 @@ from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNT
 from privacygauge.report.numbers import decimal_estimate
 from privacygauge.report.render import flat
 from privacygauge.report.values import Grade, Table, Tone
+from privacygauge.tables.command import OF_GENERATOR
+from privacygauge.tables.generator_audit import sections
+from privacygauge.tables.generator_audit.audit import SyntheticAudit, records_frame
+from privacygauge.tables.generator_audit.verdict import CUTS, settings_text, verdict
 from tests.audits.example_generator import ATTACKS, COLUMN, example, repeated
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict

@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audits.holdout_bound.audit import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
-from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
-from privacygauge.holdout import bounds
-from privacygauge.holdout.analysts import ATTACKS, play, trials, uniform_holdout
-from privacygauge.holdout.bounds import honest_best_of_k, majority_bias, nb_bias, scan_bias
-from privacygauge.holdout.contest import read_labels, read_logits
-from privacygauge.holdout.designed import (
+from privacygauge.leaderboards import bounds
+from privacygauge.leaderboards.analysts import ATTACKS, play, trials, uniform_holdout
+from privacygauge.leaderboards.bound_audit.audit import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
+from privacygauge.leaderboards.bounds import honest_best_of_k, majority_bias, nb_bias, scan_bias
+from privacygauge.leaderboards.contest import read_labels, read_logits
+from privacygauge.leaderboards.designed import (
     DesignedQueries,
     designed_bias,
     designed_points,
     designed_submissions,
     n_labels_found,
 )
-from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.metrics import metric_named
-from privacygauge.holdout.oracle import Holdout
+from privacygauge.leaderboards.guards import guard_named
+from privacygauge.leaderboards.metrics import metric_named
+from privacygauge.leaderboards.oracle import Holdout
+from privacygauge.leaderboards.words import OF_METRIC, SCORES
 from tests.thorough import times
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -411,7 +411,7 @@ def test_an_attack_on_a_metric_knows_the_frequencies_anyway():
 )
 def test_a_metric_that_does_not_fit_gets_one_line(change, message, monkeypatch):
     # Before any work.
-    monkeypatch.setattr("privacygauge.audits.holdout_attack.audit.play_contest", None)
+    monkeypatch.setattr("privacygauge.leaderboards.attack_audit.audit.play_contest", None)
     with pytest.raises(InputError) as caught:
         pg.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
     assert str(caught.value).startswith(message)

@@ -12,18 +12,18 @@ from matplotlib.axes import Axes
 from rich.console import Console
 
 import privacygauge as pg
-from privacygauge.audits.holdout_attack.audit import (
+from privacygauge.core.estimate import Estimate
+from privacygauge.leaderboards.attack_audit.audit import (
     LARGE,
     MODERATE,
     NONE,
     SMALL,
     grade_of_attack,
 )
-from privacygauge.audits.holdout_attack.command import METRICS as OF_ATTACK
-from privacygauge.audits.holdout_bound.audit import submissions_text
-from privacygauge.audits.holdout_bound.command import METRICS as OF_BOUND
-from privacygauge.audits.holdout_words import SCORES, points, points_estimate
-from privacygauge.core.estimate import Estimate
+from privacygauge.leaderboards.attack_audit.command import METRICS as OF_ATTACK
+from privacygauge.leaderboards.bound_audit.audit import submissions_text
+from privacygauge.leaderboards.bound_audit.command import METRICS as OF_BOUND
+from privacygauge.leaderboards.words import SCORES, points, points_estimate
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.values import Cell, Table
 from tests.report.example import HOSTILE

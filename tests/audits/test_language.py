@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audits.language.audit import audit_language
-from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.language.attacks import cut_at_share
+from privacygauge.language.audit.audit import audit_language
+from privacygauge.language.audit.verdict import verdict
 from privacygauge.language.controls import controls_of
 from privacygauge.language.scores import LONG, SHORT, text_scores
 from privacygauge.language.units import thresholds_named

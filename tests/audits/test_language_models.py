@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.language.audit import audit_causal, audit_language, audit_masked
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.language.audit.audit import audit_causal, audit_language, audit_masked
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import model_kind

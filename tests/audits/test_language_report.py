@@ -12,15 +12,15 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.language.audit import audit_language
-from privacygauge.audits.language.command import METRICS
-from privacygauge.audits.language.report import riskiest
-from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import OutputError
+from privacygauge.language.audit.audit import audit_language
+from privacygauge.language.audit.command import METRICS
+from privacygauge.language.audit.report import riskiest
+from privacygauge.language.audit.verdict import verdict
 from privacygauge.language.controls import ControlFinding
 from privacygauge.language.scores import text_scores
-from privacygauge.register.line import line_of
+from privacygauge.releases.line import line_of
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.render import files
 from privacygauge.report.values import Table

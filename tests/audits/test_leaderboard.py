@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.leaderboard.audit import GUARDS, audit_leaderboard
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
-from privacygauge.holdout.history.made import attacked_history, honest_history
-from privacygauge.holdout.history.record import in_time
+from privacygauge.leaderboards.history.made import attacked_history, honest_history
+from privacygauge.leaderboards.history.record import in_time
+from privacygauge.leaderboards.history_audit.audit import GUARDS, audit_leaderboard
 
 
 def history(attack="nb", accounts=1):

@@ -12,18 +12,18 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from privacygauge.audits.leaderboard.audit import (
+from privacygauge.cli.main import app
+from privacygauge.errors import InputError
+from privacygauge.leaderboards.history.made import attacked_history, honest_history
+from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history_audit.audit import (
     LOUD,
     QUIET,
     audit_leaderboard,
     plot_history,
     verdict,
 )
-from privacygauge.audits.leaderboard.command import METRICS
-from privacygauge.cli.main import app
-from privacygauge.errors import InputError
-from privacygauge.holdout.history.made import attacked_history, honest_history
-from privacygauge.holdout.history.record import History
+from privacygauge.leaderboards.history_audit.command import METRICS
 from privacygauge.report.grades import UNTOLD
 from privacygauge.runs.results import LIST
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from privacygauge import audit_mechanism
-from privacygauge.audits.privacy_claim.report import REFUTED, STANDS, verdict
+from privacygauge.claims.claim_audit.report import REFUTED, STANDS, verdict
 from privacygauge.designs import query_neighbours
 from privacygauge.errors import InputError, PrivacyGaugeError
 from tests.thorough import times

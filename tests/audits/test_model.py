@@ -6,15 +6,15 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.classifier.models import audit_model
-from privacygauge.classifier.fitted import Fitted
-from privacygauge.classifier.suite import METRICS, pool_attacks, single_record_attacks
+from privacygauge.classifiers.audit.models import audit_model
+from privacygauge.classifiers.fitted import Fitted
+from privacygauge.classifiers.suite import METRICS, pool_attacks, single_record_attacks
 from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
 from privacygauge.runs.store import read_run
-from tests.classifier.test_shadows import SEED, failing
-from tests.classifier.trainers import Counted, records
+from tests.classifiers.test_shadows import SEED, failing
+from tests.classifiers.trainers import Counted, records
 
 X, Y = records(n=60, k=3)
 QUICK = (*(Threshold(name) for name in METRICS), *single_record_attacks("shared"))

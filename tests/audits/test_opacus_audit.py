@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.privacy_claim.report import REFUTED, STANDS, verdict
+from privacygauge.claims.claim_audit.report import REFUTED, STANDS, verdict
 from tests.thorough import THOROUGH
 
 pytest.importorskip("opacus")

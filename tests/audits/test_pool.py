@@ -8,11 +8,11 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import privacygauge as pg
-from privacygauge.classifier.estimators import as_trainer
-from privacygauge.classifier.files import as_pool
-from privacygauge.classifier.shadows import train_shadows
+from privacygauge.classifiers.estimators import as_trainer
+from privacygauge.classifiers.files import as_pool
+from privacygauge.classifiers.shadows import train_shadows
 from privacygauge.cli.main import app
-from tests.classifier.trainers import records
+from tests.classifiers.trainers import records
 
 X, Y = records()
 

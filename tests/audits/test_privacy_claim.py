@@ -10,9 +10,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, binomtest
 
-from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
-from privacygauge.audits.privacy_claim.report import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
-from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian
+from privacygauge.claims.claim_audit.audit import audit_privacy_claim
+from privacygauge.claims.claim_audit.report import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.claims.defences.dp_sgd import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
 from privacygauge.datasets.canary_scores import as_canaries, order_warnings
 from privacygauge.errors import InputError

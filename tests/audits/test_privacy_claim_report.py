@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.privacy_claim.audit import ClaimAudit
-from privacygauge.audits.privacy_claim.command import METRICS
-from privacygauge.audits.privacy_claim.report import (
+from privacygauge.claims.claim_audit.audit import ClaimAudit
+from privacygauge.claims.claim_audit.command import METRICS
+from privacygauge.claims.claim_audit.report import (
     GRADES,
     IF_GAUSSIAN,
     REFUTED,

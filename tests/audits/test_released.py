@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from privacygauge.audits.released_table.audit import audit_released
-from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import quantile
@@ -21,22 +19,24 @@ from privacygauge.evaluate.playing import headline
 from privacygauge.evaluate.rates import clopper_pearson, excess
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
-from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.released.copies import copied_beyond, find_copies
-from privacygauge.synthetic.released.hits import (
+from privacygauge.tables.generators.generator import BayNet
+from privacygauge.tables.released.copies import copied_beyond, find_copies
+from privacygauge.tables.released.hits import (
     Attempts,
     Hits,
     correlation_of,
     release_risk,
     risk_beyond_control,
 )
-from privacygauge.synthetic.released.judged import cross_fitted
-from privacygauge.synthetic.released.membership import membership_played
-from privacygauge.synthetic.released.shared_rare_values import FORMS as IN_COMMON
-from privacygauge.synthetic.released.singling_out import Predicate, isolated_rows, singling_out
-from privacygauge.synthetic.released.suite import STEPS, tries
-from privacygauge.synthetic.table import Table
-from tests.synthetic.released.made_released import people, released, without_holdout
+from privacygauge.tables.released.judged import cross_fitted
+from privacygauge.tables.released.membership import membership_played
+from privacygauge.tables.released.shared_rare_values import FORMS as IN_COMMON
+from privacygauge.tables.released.singling_out import Predicate, isolated_rows, singling_out
+from privacygauge.tables.released.suite import STEPS, tries
+from privacygauge.tables.released_audit.audit import audit_released
+from privacygauge.tables.released_audit.verdict import grades, verdict
+from privacygauge.tables.table import Table
+from tests.tables.released.made_released import people, released, without_holdout
 from tests.thorough import THOROUGH, quarter, times
 
 
@@ -408,7 +408,7 @@ def test_frames_a_schema_and_a_single_column():
 
 
 def audit_tables_schema(frames):
-    from privacygauge.synthetic.released.tables import read_together
+    from privacygauge.tables.released.tables import read_together
 
     return read_together(*frames).schema
 

@@ -14,12 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table import verdict as words
-from privacygauge.audits.released_table.audit import audit_released
-from privacygauge.audits.released_table.result import risk_name
-from privacygauge.audits.released_table.verdict import verdict
-from privacygauge.audits.synthetic import OF_TABLE
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact
@@ -28,10 +22,16 @@ from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, UNTOLD
 from privacygauge.report.numbers import plain as line
 from privacygauge.report.numbers import shorten
 from privacygauge.report.values import Table
+from privacygauge.tables.command import OF_TABLE
+from privacygauge.tables.released_audit import sections
+from privacygauge.tables.released_audit import verdict as words
+from privacygauge.tables.released_audit.audit import audit_released
+from privacygauge.tables.released_audit.result import risk_name
+from privacygauge.tables.released_audit.verdict import verdict
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
-from tests.synthetic.released.made_released import people
+from tests.tables.released.made_released import people
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.classifier.predictions import Pool
-from tests.classifier.made import softmax
+from privacygauge.classifiers.predictions import Pool
+from tests.classifiers.made import softmax
 
 ATTACKS = [pg.attacks.Threshold("modified-entropy")]
 

@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.generator.audit import SELECTORS, audit_synthetic, select_targets
 from privacygauge.errors import InputError
-from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.attacks.meta import Screened
-from privacygauge.synthetic.attacks.query_based import QueryBased
-from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.generators.adapters import Call
-from privacygauge.synthetic.generators.generator import BayNet, Identity, PrivBayes, Silence
-from privacygauge.synthetic.table import Column, Schema, Table
-from tests.synthetic.made_tables import frame_of
+from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.attacks.meta import Screened
+from privacygauge.tables.attacks.query_based import QueryBased
+from privacygauge.tables.frames import read_table
+from privacygauge.tables.generator_audit.audit import SELECTORS, audit_synthetic, select_targets
+from privacygauge.tables.generators.adapters import Call
+from privacygauge.tables.generators.generator import BayNet, Identity, PrivBayes, Silence
+from privacygauge.tables.table import Column, Schema, Table
+from tests.tables.made_tables import frame_of
 
 FAST = (QueryBased(meta=Screened()), ClosestDistance())
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.defences.sections import cost_plots, plot_accuracy
-from privacygauge.audits.defences.verdict import verdict
+from privacygauge.claims.defence_audit.sections import cost_plots, plot_accuracy
+from privacygauge.claims.defence_audit.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.report import render
 from tests.audits.example_trained_defences import CURVE, after, estimate, example

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.judging import METRIC_ATTACKS, risk_by_epoch
-from privacygauge.classifier.suite import METRICS
+from privacygauge.claims.defences.judging import METRIC_ATTACKS, risk_by_epoch
+from privacygauge.classifiers.suite import METRICS
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from tests.classifier.made import made_up
+from tests.classifiers.made import made_up
 
 LEAKS = {1: 0.0, 3: 1.0, 4: 6.0}
 """How much surer of members a model is after these epochs."""

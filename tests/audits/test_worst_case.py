@@ -9,11 +9,11 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from privacygauge.audits.worst_case.audit import audit_worst_case, compare_worst_cases
+from privacygauge.claims.worst_case_audit.audit import audit_worst_case, compare_worst_cases
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
-from tests.classifier.trainers import Counted, records
+from tests.classifiers.trainers import Counted, records
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -213,8 +213,8 @@ def test_another_rate_than_those_asked_for_is_refused():
 @pytest.mark.torch
 def test_the_bound_of_dp_sgd_holds_for_canaries_and_bites():
     pytest.importorskip("torch")
-    from privacygauge.classifier.defences.dp_sgd import DpSgd
-    from privacygauge.classifier.networks import MLP, Networks
+    from privacygauge.claims.defences.dp_sgd import DpSgd
+    from privacygauge.classifiers.networks import MLP, Networks
 
     x, y = records(n=200, k=3, d=6)
     nets = Networks(MLP((16,)), epochs=10, batch_size=40, learning_rate=0.01)

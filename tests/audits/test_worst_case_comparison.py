@@ -8,17 +8,17 @@ from functools import cache
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.worst_case.audit import audit_worst_case, compare_worst_cases
-from privacygauge.audits.worst_case.verdict import grade_of_training
-from privacygauge.classifier.defences.adversarial_regularisation import HeldBack
-from privacygauge.classifier.defences.training import OtherTraining, Private
-from privacygauge.classifier.mislabelled import LeastLikelyLabel
-from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.claims.defences.adversarial_regularisation import HeldBack
+from privacygauge.claims.defences.training import OtherTraining, Private
+from privacygauge.claims.mislabelled import LeastLikelyLabel
+from privacygauge.claims.worst_case_audit.audit import audit_worst_case, compare_worst_cases
+from privacygauge.claims.worst_case_audit.verdict import grade_of_training
+from privacygauge.classifiers.networks import MLP, Networks
 from privacygauge.errors import InputError
 from privacygauge.report.grades import NONE
 from privacygauge.runs.store import read_run
 from tests.audits.test_worst_case import FEW, Known, clear_records
-from tests.classifier.trainers import Counted
+from tests.classifiers.trainers import Counted
 from tests.thorough import quarter
 
 BASE = FEW | {"n_models": 12}

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.worst_case import report as plots
-from privacygauge.audits.worst_case.command import METRICS
-from privacygauge.audits.worst_case.verdict import grade_of_group, grade_of_training, verdict
+from privacygauge.claims.worst_case_audit import report as plots
+from privacygauge.claims.worst_case_audit.command import METRICS
+from privacygauge.claims.worst_case_audit.verdict import grade_of_group, grade_of_training, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.worst_case import AttackedTargets
-from privacygauge.register.line import line_of
+from privacygauge.releases.line import line_of
 from privacygauge.report import render
 from privacygauge.report.grades import LARGE, MODERATE, SMALL
 from privacygauge.report.grades import NONE as NO_LEAK

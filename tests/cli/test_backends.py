@@ -19,7 +19,7 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.runs.execute import backend
-from tests.classifier.test_shadows import content
+from tests.classifiers.test_shadows import content
 from tests.cli.test_main import COMMAND, privacygauge, run_inside
 from tests.thorough import quarter
 

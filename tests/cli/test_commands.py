@@ -11,13 +11,13 @@ import typer
 from rich.text import Text
 from typer.testing import CliRunner
 
-from privacygauge.audits.asking import HelpGroup, Request
-from privacygauge.audits.command import Command
-from privacygauge.audits.work import Work
 from privacygauge.cli import output
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
+from privacygauge.kinds.command import Command
+from privacygauge.kinds.request import HelpGroup, Request
+from privacygauge.kinds.session import Work
 from privacygauge.runs.options import Role, argument, asks
 from privacygauge.runs.plan import ArraySpec, Plan
 from privacygauge.runs.store import open_run

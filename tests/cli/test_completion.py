@@ -16,7 +16,7 @@ import typer
 from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
-from privacygauge.reproduce.catalogue import REPRODUCTIONS
+from privacygauge.papers.catalogue import REPRODUCTIONS
 from tests.cli.vocabulary import found
 
 SCRIPT = """
@@ -126,18 +126,18 @@ def values(option: str) -> list[str]:
 
 
 def test_names_are_those_that_commands_take():
-    from privacygauge.audits.generator.audit import SELECTORS
-    from privacygauge.classifier.defences.named import TRAINING_DEFENCES
-    from privacygauge.classifier.named import ESTIMATORS, NETWORKS
+    from privacygauge.claims.defences.named import TRAINING_DEFENCES
+    from privacygauge.classifiers.named import ESTIMATORS, NETWORKS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
-    from privacygauge.holdout.analysts import ATTACKS
     from privacygauge.language.audited import SHOWN
     from privacygauge.language.energies import Pattern
     from privacygauge.language.loading import PRECISIONS, Kind
     from privacygauge.language.text_energies import Form
     from privacygauge.language.units import THRESHOLDS
-    from privacygauge.synthetic.games.games import GAMES
-    from privacygauge.synthetic.generators.named import GENERATORS
+    from privacygauge.leaderboards.analysts import ATTACKS
+    from privacygauge.tables.games.games import GAMES
+    from privacygauge.tables.generator_audit.audit import SELECTORS
+    from privacygauge.tables.generators.named import GENERATORS
 
     for command in ("classifier", "defend", "worst-case"):
         assert values(f"{command} --model") == [*ESTIMATORS, *NETWORKS]
@@ -161,7 +161,7 @@ def test_names_are_those_that_commands_take():
 
 @pytest.mark.parametrize("command", ["bound", "attack", "log"])
 def test_guards_that_are_offered_can_be_made(command):
-    from privacygauge.holdout.guards import guard_named
+    from privacygauge.leaderboards.guards import guard_named
 
     offers = values(f"holdout {command} --guard")
     assert [guard_named(name).name for name in offers] == offers
@@ -176,7 +176,7 @@ def test_models_of_dtp_are_those_that_its_help_names():
 
 @pytest.mark.slow
 def test_reproductions_are_those_of_the_catalogue():
-    from privacygauge.reproduce import REPRODUCTIONS
+    from privacygauge.papers import REPRODUCTIONS
 
     assert options.reproductions("") == [*(found.name for found in REPRODUCTIONS), "all"]
 

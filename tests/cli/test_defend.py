@@ -7,14 +7,14 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from privacygauge.audits.defences import command
-from privacygauge.classifier.defences import named
-from privacygauge.classifier.files import save_predictions
+from privacygauge.claims.defence_audit import command
+from privacygauge.claims.defences import named
+from privacygauge.classifiers.files import save_predictions
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
 from privacygauge.runs.results import LIST
 from tests.audits.example_defences import ATTACKS
-from tests.classifier.made import made_up
+from tests.classifiers.made import made_up
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def files(tmp_path_factory):
 def few_attacks(monkeypatch):
     """The neural networks of the full suite take seconds."""
     monkeypatch.setattr(
-        "privacygauge.classifier.defences.played.defence_attacks", lambda logits: ATTACKS
+        "privacygauge.claims.defences.played.defence_attacks", lambda logits: ATTACKS
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.defences import audit as defended_training
+from privacygauge.claims.defence_audit import audit as defended_training
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.runs.results import LIST
 from privacygauge.runs.store import read_run

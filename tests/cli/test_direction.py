@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.language.command import METRICS as METRICS_OF_LANGUAGE
-from privacygauge.audits.privacy_claim.command import METRICS as METRICS_OF_CLAIM
+from privacygauge.claims.claim_audit.command import METRICS as METRICS_OF_CLAIM
+from privacygauge.language.audit.command import METRICS as METRICS_OF_LANGUAGE
 from privacygauge.report.limits import Limit, exceeded_limits
-from tests.classifier.made import made_up
+from tests.classifiers.made import made_up
 from tests.cli.test_main import one_line, run_inside
 from tests.language.made_scores import made_scores
 

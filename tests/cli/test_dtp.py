@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.naive_bayes import CategoricalNB
 
-from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifiers.ratios import log_ratio
 from tests.cli.test_main import run_inside
 
 
@@ -64,7 +64,7 @@ def test_naive_bayes_is_that_of_scikit_learn_refitted(table, capsys):
 def test_a_learner_of_the_users_leaves_records_out_without_training(table, capsys, tmp_path):
     path, _ = table
     (tmp_path / "own_learner.py").write_text(
-        "from privacygauge.classifier.dtp.logistic import Logistic\nmine = Logistic(0.5)\n"
+        "from privacygauge.claims.dtp.logistic import Logistic\nmine = Logistic(0.5)\n"
     )
     named = ("--model", str(tmp_path / "own_learner.py:mine"), "--out", str(tmp_path / "out"))
     done = run_inside(asked(path, *named, "--json", "-"), capsys)

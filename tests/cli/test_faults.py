@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.classifier.files import save_predictions
-from tests.classifier.made import made_up
+from privacygauge.classifiers.files import save_predictions
+from tests.classifiers.made import made_up
 from tests.cli.test_main import COMMAND, privacygauge
 
 pytestmark = [

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.classifier.forms import CATEGORIES, FRAME, IMAGES, ROWS
-from privacygauge.classifier.tables import load_records
+from privacygauge.classifiers.forms import CATEGORIES, FRAME, IMAGES, ROWS
+from privacygauge.classifiers.tables import load_records
 from privacygauge.errors import InputError
 from tests.cli.test_main import one_line, run_inside
 
@@ -206,7 +206,7 @@ def test_rows_are_those_of_the_file_where_records_are_sampled(inside, monkeypatc
         asked.append((x, y))
         raise SystemExit
 
-    monkeypatch.setattr("privacygauge.audits.classifier.models.ModelOptions.run", run)
+    monkeypatch.setattr("privacygauge.classifiers.audit.models.ModelOptions.run", run)
     with pytest.raises(SystemExit):
         inside("form_models.py:by_rows", "--records", 20, "--quiet")
     ((x, y),) = asked

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from privacygauge.audits.holdout_attack.command import AttackRequest
-from privacygauge.audits.holdout_bound.audit import holdout_bounds
-from privacygauge.holdout.bounds import nb_bias
+from privacygauge.leaderboards.attack_audit.command import AttackRequest
+from privacygauge.leaderboards.bound_audit.audit import holdout_bounds
+from privacygauge.leaderboards.bounds import nb_bias
 from privacygauge.runs.results import LIST
 from tests.cli.test_main import run_inside
 

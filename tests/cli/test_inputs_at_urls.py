@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.classifier.files import save_predictions
+from privacygauge.classifiers.files import save_predictions
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder, url_of
 from privacygauge.runs.store import read_run
-from tests.classifier.made import made_up
+from tests.classifiers.made import made_up
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.s3 import BUCKET, serving
 from tests.runs.sample import contents

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privacygauge.audits.language import preparation
-from privacygauge.audits.language.audit import audit_language
-from privacygauge.audits.language.command import LanguageRequest, play
-from privacygauge.audits.work import Work
 from privacygauge.cli import main
 from privacygauge.cli.output import print_line as tell
 from privacygauge.errors import InputError
+from privacygauge.kinds.session import Work
+from privacygauge.language.audit import preparation
+from privacygauge.language.audit.audit import audit_language
+from privacygauge.language.audit.command import LanguageRequest, play
 from privacygauge.language.model import MaskedModel, load_causal, load_masked
 from privacygauge.runs.results import LIST
 from privacygauge.runs.store import read_run

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from privacygauge.classifier.files import save_predictions
+from privacygauge.classifiers.files import save_predictions
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.results import LIST
-from tests.classifier.made import logits_labels_member, made_up, softmax
+from tests.classifiers.made import logits_labels_member, made_up, softmax
 from tests.thorough import THOROUGH
 
 FILES = ["records.parquet", "report.html", "report.json", "roc.csv"]
@@ -246,7 +246,7 @@ def test_a_limit_that_is_exceeded_gives_code_3_and_the_report(files, tmp_path, c
 
 @pytest.mark.slow
 def test_accuracy_is_that_of_any_attack_and_its_lower_end_that_of_the_headline(files):
-    from privacygauge.audits.classifier.predictions import audit_classifier
+    from privacygauge.classifiers.audit.predictions import audit_classifier
 
     audit = audit_classifier(files / "target.npz", files / "shadow.npz")
     highest = max(e.accuracy.value for e in audit.evaluations)

@@ -14,7 +14,7 @@ from privacygauge.cli.runs import report
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.results import LIST
-from tests.register.documents import CLASSIFIER, COMPUTED, RANKING, UNTOLD, written
+from tests.releases.documents import CLASSIFIER, COMPUTED, RANKING, UNTOLD, written
 from tests.runs.sample import contents
 
 app = typer.Typer()

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from privacygauge import reproduce
+from privacygauge import papers as reproduce
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.reproduce import (
+from privacygauge.papers import (
     ITEMS,
     REPRODUCTIONS,
     Cell,

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.test_main import one_line, run_inside
-from tests.synthetic.made_tables import frame_of
+from tests.tables.made_tables import frame_of
 
 SMALL = ("--shadows", "16", "--tests", "12", "--size", "30", "--jobs", "1")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.classifier.models import audit_model
-from privacygauge.classifier.probe_training import Cost
+from privacygauge.classifiers.audit.models import audit_model
+from privacygauge.classifiers.probe_training import Cost
 from privacygauge.errors import InputError
 from privacygauge.runs.results import LIST
 from privacygauge.runs.store import read_run
@@ -86,7 +86,7 @@ def inside(place, monkeypatch, capsys, tmp_path):
 
 
 BASE = ("--data", "t.csv", "--label", "sick", "--drop", "name", "--drop", "trained")
-MEASURE = "privacygauge.classifier.probe_training.measure_cost"
+MEASURE = "privacygauge.classifiers.probe_training.measure_cost"
 TREE = ("classifier", "--model", "user_models.py:tree", *BASE, "--jobs", 1)
 
 
@@ -304,7 +304,7 @@ def asked(monkeypatch):
         requests.append({"x": x, "y": y, **vars(options), **given, **vars(given["session"])})
         raise InputError("no audit is made")
 
-    monkeypatch.setattr("privacygauge.audits.classifier.models.ModelOptions.run", run)
+    monkeypatch.setattr("privacygauge.classifiers.audit.models.ModelOptions.run", run)
     return requests
 
 

@@ -11,7 +11,7 @@ import pytest
 import privacygauge as pg
 from privacygauge.runs.results import LIST
 from tests.cli.test_main import one_line, run_inside
-from tests.synthetic.made_tables import frame_of
+from tests.tables.made_tables import frame_of
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.language.command import NAME as LANGUAGE
-from privacygauge.classifier.shadows import random_states
+from privacygauge.classifiers.shadows import random_states
 from privacygauge.cli.commands import RESUMABLE
+from privacygauge.language.audit.command import NAME as LANGUAGE
 from privacygauge.runs.store import Run, read_run
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.sample import contents

@@ -18,21 +18,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.audits.generator.audit import audit_synthetic
-from privacygauge.audits.released_table.audit import audit_released
-from privacygauge.classifier.files import as_predictions, load_predictions, save_predictions
-from privacygauge.classifier.tables import load_categories, load_records
+from privacygauge.classifiers.audit.predictions import audit_classifier
+from privacygauge.classifiers.files import as_predictions, load_predictions, save_predictions
+from privacygauge.classifiers.tables import load_categories, load_records
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.datasets.reading import ABSENT, SEPARATORS, csv_texts, read_content, separator_of
 from privacygauge.errors import InputError
-from privacygauge.holdout.history.reading import read_history
-from privacygauge.holdout.server.request_parsing import read_hidden
 from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
-from privacygauge.synthetic.frames import read_beside, read_frame, read_table
-from privacygauge.synthetic.related import per_person
+from privacygauge.leaderboards.history.reading import read_history
+from privacygauge.leaderboards.server.request_parsing import read_hidden
+from privacygauge.tables.frames import read_beside, read_frame, read_table
+from privacygauge.tables.generator_audit.audit import audit_synthetic
+from privacygauge.tables.related import per_person
+from privacygauge.tables.released_audit.audit import audit_released
 from tests.thorough import times
 
 ROWS = 60

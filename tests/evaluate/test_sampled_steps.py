@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian, pld_accountant
+from privacygauge.claims.defences.dp_sgd import SubsampledGaussian, pld_accountant
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privacygauge.audits import canaries
-from privacygauge.audits.extraction.audit import audit_extraction
-from privacygauge.audits.language.audit import audit_causal
-from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
+from privacygauge.kinds.session import Work
+from privacygauge.language import canary_audit as canaries
+from privacygauge.language.audit.audit import audit_causal
 from privacygauge.language.canaries import made_canaries, write_canaries
+from privacygauge.language.extraction_audit.audit import audit_extraction
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked

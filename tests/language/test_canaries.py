@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from privacygauge.audits.canaries import canary_audit
 from privacygauge.errors import InputError, OutputError
 from privacygauge.language.canaries import (
     FILE,
@@ -18,6 +17,7 @@ from privacygauge.language.canaries import (
     read_canaries,
     write_canaries,
 )
+from privacygauge.language.canary_audit import canary_audit
 from tests.language.tiny_models import word_pieces
 
 FORM = "The code of {name} is {digits:6}, {letters:3}."

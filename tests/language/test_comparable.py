@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.audit import audit_language
-from privacygauge.audits.language.verdict import verdict
+from privacygauge.language.audit.audit import audit_language
+from privacygauge.language.audit.verdict import verdict
 from privacygauge.language.patients import compared_lengths
 from privacygauge.language.scores import text_scores
 from privacygauge.language.texts import components, connected_rows

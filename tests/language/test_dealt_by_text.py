@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.audit import audit_language
-from privacygauge.audits.language.report import records_frame
-from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
+from privacygauge.language.audit.audit import audit_language
+from privacygauge.language.audit.report import records_frame
+from privacygauge.language.audit.verdict import verdict
 from privacygauge.language.patients import BY_TEXT, with_dealt_units
 from privacygauge.language.scores import text_scores
 from privacygauge.report.values import Severity

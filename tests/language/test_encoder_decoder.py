@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.audit import audit_causal
 from privacygauge.errors import InputError
+from privacygauge.language.audit.audit import audit_causal
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal, load_masked

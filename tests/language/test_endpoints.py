@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.audit import audit_causal
-from privacygauge.audits.language.command import LanguageRequest, play
-from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
+from privacygauge.kinds.session import Work
 from privacygauge.language import endpoints
+from privacygauge.language.audit.audit import audit_causal
+from privacygauge.language.audit.command import LanguageRequest, play
 from privacygauge.language.endpoints import API_KEY, EndpointModel
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from privacygauge.language.token_signals import MIN_K, ZLIB, min_k_signal, zlib_signal

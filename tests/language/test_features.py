@@ -8,7 +8,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import precision, recall, sample_precision
 from privacygauge.evaluate.roc import auc
-from privacygauge.reproduce.mireshghallah2022_figures import (
+from privacygauge.papers.mireshghallah2022_figures import (
     ROWS,
     exposure_features,
     feature_study,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.language.audit import audit_language
+from privacygauge.language.audit.audit import audit_language
 from privacygauge.language.scores import as_text_scores, energies_frame, load_text_scores
 from privacygauge.report.values import Severity
 from tests.thorough import times

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from privacygauge.audits.language.audit import audit_causal, audit_masked
 from privacygauge.errors import InputError
+from privacygauge.language.audit.audit import audit_causal, audit_masked
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal, load_masked, model_of
 from privacygauge.language.windows import Windows

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.audit import audit_causal
 from privacygauge.errors import InputError
+from privacygauge.language.audit.audit import audit_causal
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal, load_masked
 from tests.language.tiny_models import byte_pairs, made_texts, quiet, saved

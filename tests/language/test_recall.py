@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.language.command import LanguageRequest, play
-from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.evaluate.playing import audit
+from privacygauge.kinds.session import Work
 from privacygauge.language import text_energies as module
 from privacygauge.language.attacks import PopulationThreshold, energy_attacks, energy_round
+from privacygauge.language.audit.command import LanguageRequest, play
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import (
     RECALL,

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.audit import audit_causal
 from privacygauge.errors import InputError
+from privacygauge.language.audit.audit import audit_causal
 from privacygauge.language.endpoints import EndpointModel
 from privacygauge.language.likelihoods import token_log_probabilities
 from tests.language.tiny_models import byte_pairs, made_texts, saved

@@ -2,7 +2,7 @@
 
 import pytest
 
-from privacygauge.audits.unlearning.audit import audit_unlearning
+from privacygauge.language.unlearning_audit.audit import audit_unlearning
 from tests.language.tiny_models import byte_pairs, made_texts, module, taught
 
 torch = pytest.importorskip("torch")

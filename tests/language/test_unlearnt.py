@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.extraction.audit import audit_of
-from privacygauge.audits.work import Session
+from privacygauge.kinds.session import Session
 from privacygauge.language.controls import unlearnt
+from privacygauge.language.extraction_audit.audit import audit_of
 from tests.audits.example_extraction import example
 from tests.language.made_scores import made_scores
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.classifier.learned import Learned
-from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifier.quantiles import QuantileRegression
-from privacygauge.classifier.white_box import PARTS, WhiteBox
+from privacygauge.classifiers.learned import Learned
+from privacygauge.classifiers.neural import NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifiers.quantiles import QuantileRegression
+from privacygauge.classifiers.white_box import PARTS, WhiteBox
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
 from privacygauge.core.attacks.coin import Coin

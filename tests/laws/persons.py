@@ -8,17 +8,17 @@ import numpy as np
 from scipy.special import expit
 
 import privacygauge as pg
-from privacygauge.audits.classifier.result import Audit
-from privacygauge.classifier.candidates import SharedDesign
+from privacygauge.classifiers.audit.result import Audit
+from privacygauge.classifiers.candidates import SharedDesign
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.release import coin_flips
 from privacygauge.report.grades import GRADES
-from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.released.membership import membership_played
-from privacygauge.synthetic.released.people import with_people
-from privacygauge.synthetic.released.tables import ReleasedTables
+from privacygauge.tables.frames import read_table
+from privacygauge.tables.released.membership import membership_played
+from privacygauge.tables.released.people import with_people
+from privacygauge.tables.released.tables import ReleasedTables
 
 Rng = np.random.Generator
 Sizes = Callable[[Rng, bool], np.ndarray]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from privacygauge import audit_dp_sgd
-from privacygauge.audits.privacy_claim.audit import ClaimAudit
-from privacygauge.audits.privacy_claim.report import IF_GAUSSIAN, REFUTED, STANDS, verdict
-from privacygauge.classifier.defences.dp_sgd import noise_for
+from privacygauge.claims.claim_audit.audit import ClaimAudit
+from privacygauge.claims.claim_audit.report import IF_GAUSSIAN, REFUTED, STANDS, verdict
+from privacygauge.claims.defences.dp_sgd import noise_for
 from privacygauge.designs import make_canaries
 from tests.laws.broken_trainings import DELTA, Training, alignment, broken
 from tests.thorough import THOROUGH

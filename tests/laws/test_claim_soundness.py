@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian
+from privacygauge.claims.defences.dp_sgd import SubsampledGaussian
 from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse, SharedNoiseGame
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.claim import (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from privacygauge.audits.defences.audit import audit_defences
-from privacygauge.audits.defences.verdict import verdict
-from privacygauge.classifier.suite import prediction_attacks
+from privacygauge.claims.defence_audit.audit import audit_defences
+from privacygauge.claims.defence_audit.verdict import verdict
+from privacygauge.classifiers.suite import prediction_attacks
 from privacygauge.defences import LabelOnly, Rounding, Temperature
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import NONE, grade_of

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.holdout_attack.audit import attack_holdout
-from privacygauge.audits.worst_case.audit import audit_worst_case
-from privacygauge.classifier.defences.defence import LabelOnly
-from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.suite import METRICS
+from privacygauge.claims.defences.defence import LabelOnly
+from privacygauge.claims.worst_case_audit.audit import audit_worst_case
+from privacygauge.classifiers.game import PredictionGame
+from privacygauge.classifiers.predictions import predictions
+from privacygauge.classifiers.suite import METRICS
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
@@ -26,11 +25,12 @@ from privacygauge.core.transcript import TIED
 from privacygauge.evaluate.claim_designs import ManyRuns
 from privacygauge.evaluate.playing import audit, played_of, telling
 from privacygauge.language.scores import text_scores
-from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.generators.generator import Silence
+from privacygauge.leaderboards.attack_audit.audit import attack_holdout
+from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.generators.generator import Silence
 from tests.audits.test_worst_case import FEW, Known, clear_records
-from tests.classifier.made import logits_labels_member, made_up, softmax
-from tests.synthetic.made_tables import frame_of
+from tests.classifiers.made import logits_labels_member, made_up, softmax
+from tests.tables.made_tables import frame_of
 
 N = 40
 K = 3

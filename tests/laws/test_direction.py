@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import privacygauge as pg
-from privacygauge.audits.privacy_claim.report import UNKNOWN as COULD_NOT
+from privacygauge.claims.claim_audit.report import UNKNOWN as COULD_NOT
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.direction import inverted_attacks, mirrors
 from privacygauge.evaluate.roc import auc

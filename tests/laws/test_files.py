@@ -22,20 +22,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from privacygauge.classifier.files import as_pool, load_predictions
-from privacygauge.classifier.tables import load_categories, load_records
+from privacygauge.classifiers.files import as_pool, load_predictions
+from privacygauge.classifiers.tables import load_categories, load_records
 from privacygauge.datasets import archives
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
-from privacygauge.holdout.contest import read_labels, read_logits
-from privacygauge.holdout.history.reading import read_history
-from privacygauge.holdout.server.request_parsing import NPY, labels_in
 from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
-from privacygauge.register.audit import read_line
+from privacygauge.leaderboards.contest import read_labels, read_logits
+from privacygauge.leaderboards.history.reading import read_history
+from privacygauge.leaderboards.server.request_parsing import NPY, labels_in
+from privacygauge.releases.audit import read_line
 from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import Run, open_run, read_run
-from privacygauge.synthetic.frames import read_schema, read_table
+from privacygauge.tables.frames import read_schema, read_table
 from tests.runs.sample import plan, static
 from tests.thorough import times
 

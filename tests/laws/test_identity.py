@@ -9,17 +9,17 @@ from itertools import count
 import numpy as np
 import pytest
 
-from privacygauge.audits.classifier.models import audit_model
-from privacygauge.audits.defences.audit import audit_training_defences
-from privacygauge.audits.dtp.audit import audit_dtp
-from privacygauge.audits.generator.audit import audit_synthetic
-from privacygauge.audits.holdout_attack.audit import attack_holdout
-from privacygauge.audits.worst_case.audit import compare_worst_cases
+from privacygauge.claims.defence_audit.audit import audit_training_defences
+from privacygauge.claims.dtp_audit.audit import audit_dtp
+from privacygauge.claims.worst_case_audit.audit import compare_worst_cases
+from privacygauge.classifiers.audit.models import audit_model
 from privacygauge.errors import InputError
+from privacygauge.leaderboards.attack_audit.audit import attack_holdout
 from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.source import changed_pieces
 from privacygauge.runs.store import read_run
-from tests.synthetic.made_tables import frame_of
+from privacygauge.tables.generator_audit.audit import audit_synthetic
+from tests.tables.made_tables import frame_of
 
 NUMBERS = count()
 
@@ -267,7 +267,7 @@ class Rows:
 """
 GUARD = """
 from dataclasses import dataclass
-from privacygauge.holdout.mechanism import Memoryless
+from privacygauge.leaderboards.mechanism import Memoryless
 def depth():
     return K
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def records(n=40):
 
 def of_networks(users):
     pytest.importorskip("torch")
-    from privacygauge.classifier.networks import Networks
+    from privacygauge.classifiers.networks import Networks
 
     return Networks(users.make, epochs=1, batch_size=20)
 
@@ -376,7 +376,7 @@ def test_a_warning_names_what_cannot_be_compared(users, tmp_path):
 @pytest.mark.slow
 def test_changed_weights_are_refused(users, tmp_path):
     torch = pytest.importorskip("torch")
-    from privacygauge.classifier.networks import Networks
+    from privacygauge.classifiers.networks import Networks
 
     # What decides is a file: no code says that it has changed.
     width = tmp_path / "width.txt"

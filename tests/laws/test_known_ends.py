@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import privacygauge as pg
 from privacygauge.core.checks import Bools
-from tests.classifier.made import softmax
+from tests.classifiers.made import softmax
 from tests.thorough import times
 
 N = 4000

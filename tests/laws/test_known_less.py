@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import privacygauge as pg
-from tests.classifier.made import softmax
+from tests.classifiers.made import softmax
 from tests.thorough import times
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audits.language.audit import LanguageAudit, audit_language
-from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
+from privacygauge.language.audit.audit import LanguageAudit, audit_language
+from privacygauge.language.audit.verdict import verdict
 from privacygauge.report.grades import NONE, UNTOLD
 from tests.language.made_scores import Sizes, sized_scores
 from tests.thorough import crossed, quarter

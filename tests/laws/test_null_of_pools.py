@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privacygauge.classifier.learned import Learned
-from privacygauge.classifier.neural import Network, NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifier.suite import pool_attacks, single_record_attacks
+from privacygauge.classifiers.learned import Learned
+from privacygauge.classifiers.neural import Network, NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifiers.suite import pool_attacks, single_record_attacks
 from privacygauge.core.attacks import groups
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
@@ -21,7 +21,7 @@ from privacygauge.core.release import Worlds, coin_flips
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.roc import auc
-from tests.classifier.made import made_pool_game
+from tests.classifiers.made import made_pool_game
 from tests.laws.catalogue import label
 from tests.laws.numbers import of_scores
 from tests.thorough import crossed, only_thorough, quarter

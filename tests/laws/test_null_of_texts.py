@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import binom
 
 import privacygauge as pg
-from privacygauge.audits.language.verdict import verdict
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
 from privacygauge.language.attacks import PopulationThreshold, energy_attacks, energy_round
+from privacygauge.language.audit.verdict import verdict
 from privacygauge.language.patients import by_patient
 from privacygauge.report.grades import UNTOLD
 from tests.language.made_tokens import Made, made, scores_of

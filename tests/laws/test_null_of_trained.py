@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privacygauge.classifier.game import PARTS, PredictionGame, crossfit_parts, draw_parts
-from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.suite import prediction_attacks
-from privacygauge.classifier.white_box import (
+from privacygauge.classifiers.game import PARTS, PredictionGame, crossfit_parts, draw_parts
+from privacygauge.classifiers.predictions import predictions
+from privacygauge.classifiers.suite import prediction_attacks
+from privacygauge.classifiers.white_box import (
     WhiteBoxGame,
     WhiteBoxSide,
     WhiteBoxSignals,

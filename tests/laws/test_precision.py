@@ -12,13 +12,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.learned import Learned
-from privacygauge.classifier.neural import Network, NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifier.pool_game import PoolGame
-from privacygauge.classifier.predictions import Pool, Predictions, predictions
-from privacygauge.classifier.signals import SIGNALS
-from privacygauge.classifier.targeted import Distance, Frequency
+from privacygauge.classifiers.game import PredictionGame
+from privacygauge.classifiers.learned import Learned
+from privacygauge.classifiers.neural import Network, NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifiers.pool_game import PoolGame
+from privacygauge.classifiers.predictions import Pool, Predictions, predictions
+from privacygauge.classifiers.signals import SIGNALS
+from privacygauge.classifiers.targeted import Distance, Frequency
 from privacygauge.core.attacks.posterior import RiskScore
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Floats

@@ -22,19 +22,19 @@ from rich.console import Console
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
-from privacygauge.audits.canaries import canary_audit
-from privacygauge.audits.released_table.audit import ReleasedAudit
-from privacygauge.classifier.candidates import SharedDesign
+from privacygauge.classifiers.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim_designs import ManyRuns
-from privacygauge.holdout.history.made import attacked_history, contest_history, honest_history
-from privacygauge.holdout.history.record import History, in_time
 from privacygauge.language.canaries import made_canaries
-from privacygauge.register.line import line_of
+from privacygauge.language.canary_audit import canary_audit
+from privacygauge.leaderboards.history.made import attacked_history, contest_history, honest_history
+from privacygauge.leaderboards.history.record import History, in_time
+from privacygauge.releases.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, check_limits, exceeded_limits
 from privacygauge.report.values import Origin, Plot, Report, Severity
+from privacygauge.tables.released_audit.audit import ReleasedAudit
 from tests.audits import example_attribute as column
 from tests.audits import example_defences as defended
 from tests.audits import example_extraction as extraction
@@ -45,8 +45,8 @@ from tests.audits import example_unlearning as unlearning
 from tests.audits import example_worst_case as worst
 from tests.audits import test_released_report as released_report
 from tests.audits.example_dtp import example as dtp
-from tests.classifier.made import made_up
-from tests.classifier.trainers import records
+from tests.classifiers.made import made_up
+from tests.classifiers.trainers import records
 from tests.language.made_scores import made_scores
 from tests.laws import turned
 from tests.report.test_html import Page

@@ -10,11 +10,11 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 import privacygauge as pg
-from privacygauge.classifier.candidates import CandidateGame
-from privacygauge.classifier.estimators import as_trainer
-from privacygauge.classifier.game import crossfit_halves
-from privacygauge.classifier.mislabelled import targets
-from privacygauge.classifier.shadows import membership
+from privacygauge.claims.mislabelled import targets
+from privacygauge.classifiers.candidates import CandidateGame
+from privacygauge.classifiers.estimators import as_trainer
+from privacygauge.classifiers.game import crossfit_halves
+from privacygauge.classifiers.shadows import membership
 from privacygauge.core import units
 from privacygauge.core.rules import Cut, Split, halves
 from privacygauge.core.transcript import Transcript

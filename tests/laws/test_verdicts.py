@@ -18,11 +18,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import BernoulliNB
 
 import privacygauge as pg
-from privacygauge.classifier.predictions import Pool
+from privacygauge.classifiers.predictions import Pool
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity
-from tests.classifier.made import softmax
-from tests.synthetic.made_tables import frame_of
+from tests.classifiers.made import softmax
+from tests.tables.made_tables import frame_of
 from tests.thorough import THOROUGH, quarter
 
 GAMES = 200 if THOROUGH else 8

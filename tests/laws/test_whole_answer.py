@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privacygauge.classifier import game
-from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.learned import WholeAnswer
-from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.suite import prediction_attacks
+from privacygauge.classifiers import game
+from privacygauge.classifiers.game import PredictionGame
+from privacygauge.classifiers.learned import WholeAnswer
+from privacygauge.classifiers.predictions import Predictions, predictions
+from privacygauge.classifiers.suite import prediction_attacks
 from privacygauge.core.game import play
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
-from tests.classifier.made import softmax
+from tests.classifiers.made import softmax
 from tests.laws.numbers import of_play
 from tests.thorough import quarter
 

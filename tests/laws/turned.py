@@ -9,30 +9,30 @@ from typing import Any
 import numpy as np
 
 import privacygauge as pg
-from privacygauge.audits.defences.audit import audit_defended
-from privacygauge.audits.extraction.audit import ExtractionAudit
-from privacygauge.audits.generator.audit import audit_synthetic
-from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
-from privacygauge.audits.released_table.audit import audit_released
-from privacygauge.audits.worst_case.audit import compare_worst_cases
-from privacygauge.classifier.defences.training import OtherTraining
+from privacygauge.claims.claim_audit.audit import audit_privacy_claim
+from privacygauge.claims.defence_audit.audit import audit_defended
+from privacygauge.claims.defences.training import OtherTraining
+from privacygauge.claims.worst_case_audit.audit import compare_worst_cases
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.rules import Split
 from privacygauge.evaluate.claim_designs import ManyRuns
+from privacygauge.language.extraction_audit.audit import ExtractionAudit
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Verdict
-from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View
-from privacygauge.synthetic.attacks.closest import ClosestDistance
-from privacygauge.synthetic.generators.generator import Identity, Silence
+from privacygauge.tables.attacks.attack import Answer, TableAttack, View
+from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.generator_audit.audit import audit_synthetic
+from privacygauge.tables.generators.generator import Identity, Silence
+from privacygauge.tables.released_audit.audit import audit_released
 from tests.audits import example_attribute, example_extraction
 from tests.audits.test_worst_case import Known, clear_records
-from tests.classifier.made import made_pool_game, made_up
+from tests.classifiers.made import made_pool_game, made_up
 from tests.language.made_scores import made_scores
-from tests.synthetic.made_tables import frame_of
-from tests.synthetic.released.made_released import released
+from tests.tables.made_tables import frame_of
+from tests.tables.released.made_released import released
 
 METRICS = tuple(Threshold(x) for x in ("correctness", "confidence", "modified-entropy"))
 FORWARDS, SCORES, SIDES = TURNS = ("forwards", "scores", "sides")

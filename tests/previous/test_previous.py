@@ -23,11 +23,11 @@ import privacygauge as pg
 from privacygauge.cli.main import app
 from privacygauge.core import versions
 from privacygauge.errors import InputError
-from privacygauge.holdout.server import open_board
-from privacygauge.holdout.server.standings import standings
+from privacygauge.leaderboards.server import open_board
+from privacygauge.leaderboards.server.standings import standings
 from privacygauge.runs.plan import CONTINUED
 from privacygauge.runs.store import read_run
-from privacygauge.synthetic.frames import read_schema, read_table
+from privacygauge.tables.frames import read_schema, read_table
 
 WRITTEN = sorted(path for path in Path(__file__).parent.iterdir() if (path / "people.csv").exists())
 LATER = "999.0.0"

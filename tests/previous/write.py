@@ -21,9 +21,9 @@ import pandas as pd
 
 import privacygauge as pg
 from privacygauge.core.versions import own_version
-from privacygauge.holdout.server import open_board
-from privacygauge.holdout.server.standings import standings
-from privacygauge.synthetic.frames import read_table
+from privacygauge.leaderboards.server import open_board
+from privacygauge.leaderboards.server.standings import standings
+from privacygauge.tables.frames import read_table
 
 HERE = Path(__file__).parent
 N_PEOPLE = 40

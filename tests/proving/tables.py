@@ -679,8 +679,8 @@ def _generated(
 
 
 def _by_product(kind: str, data: pd.DataFrame, n: int, rng: np.random.Generator) -> pd.DataFrame:
-    from privacygauge.synthetic.frames import read_table
-    from privacygauge.synthetic.generators.generator import BayNet, SynthPop
+    from privacygauge.tables.frames import read_table
+    from privacygauge.tables.generators.generator import BayNet, SynthPop
 
     table = read_table(data)
     made = (BayNet(degree=1) if kind == "baynet" else SynthPop()).generate(table, n, rng).to_frame()

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.signals import signals
+from privacygauge.claims.claim_audit.audit import audit_privacy_claim
+from privacygauge.claims.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifiers.predictions import predictions
+from privacygauge.classifiers.ratios import log_ratio
+from privacygauge.classifiers.signals import signals
 from privacygauge.core.attacks.lira import LiraOnline, PerRecordVariance
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds

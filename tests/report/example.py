@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from privacygauge.audits.classifier.result import Audit
+from privacygauge.classifiers.audit.result import Audit
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.rules import Cut, Split
 from privacygauge.core.seeds import stream

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from privacygauge.audits.asking import Metric
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.register import METRICS
 from privacygauge.errors import InputError
+from privacygauge.kinds.request import Metric
 from privacygauge.report.limits import Limit, never_exceeded, parsed_limits, policy_limits
 
 EACH = [(command.name, metric) for command in COMMANDS for metric in command.metrics]

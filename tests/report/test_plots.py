@@ -9,8 +9,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from privacygauge.audits.classifier import result as risk_plots
-from privacygauge.audits.classifier.result import Audit
+from privacygauge.classifiers.audit import result as risk_plots
+from privacygauge.classifiers.audit.result import Audit
 from privacygauge.errors import InputError
 from privacygauge.evaluate import curves
 from privacygauge.report.attacks import plots

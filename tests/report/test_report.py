@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from privacygauge.audits.classifier.result import Audit
+from privacygauge.classifiers.audit.result import Audit
 from privacygauge.errors import OutputError
 from privacygauge.report import render
 from privacygauge.report.grades import UNTOLD

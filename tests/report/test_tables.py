@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.classifier.result import Audit
+from privacygauge.classifiers.audit.result import Audit
 from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import curves

@@ -13,32 +13,32 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from privacygauge.audits.asking import Request, is_copied
-from privacygauge.audits.attribute.command import COMMAND as ATTRIBUTE
-from privacygauge.audits.canaries import MEASURE
-from privacygauge.audits.classifier.command import COMMAND as CLASSIFIER
-from privacygauge.audits.classifier.command import DEMO
-from privacygauge.audits.command import Command
-from privacygauge.audits.defences.command import COMMAND as DEFEND
-from privacygauge.audits.dtp.command import COMMAND as DTP
-from privacygauge.audits.extraction.command import COMMAND as EXTRACT
-from privacygauge.audits.holdout_attack.command import COMMAND as HOLDOUT_ATTACK
-from privacygauge.audits.holdout_bound.command import COMMAND as HOLDOUT_BOUND
-from privacygauge.audits.language.command import COMMAND as LANGUAGE
-from privacygauge.audits.leaderboard.command import COMMAND as HOLDOUT_LOG
-from privacygauge.audits.privacy_claim.command import COMMAND as DP_AUDIT
-from privacygauge.audits.synthetic import COMMAND as SYNTHETIC
-from privacygauge.audits.unlearning.command import COMMAND as UNLEARNING
-from privacygauge.audits.vulnerable.command import COMMAND as VULNERABLE
-from privacygauge.audits.worst_case.command import COMMAND as WORST_CASE
+from privacygauge.claims.claim_audit.command import COMMAND as DP_AUDIT
+from privacygauge.claims.defence_audit.command import COMMAND as DEFEND
+from privacygauge.claims.dtp_audit.command import COMMAND as DTP
+from privacygauge.claims.worst_case_audit.command import COMMAND as WORST_CASE
+from privacygauge.classifiers.attribute_audit.command import COMMAND as ATTRIBUTE
+from privacygauge.classifiers.audit.command import COMMAND as CLASSIFIER
+from privacygauge.classifiers.audit.command import DEMO
 from privacygauge.cli import options
 from privacygauge.errors import InputError
+from privacygauge.kinds.command import Command
+from privacygauge.kinds.request import Request, is_copied
+from privacygauge.language.audit.command import COMMAND as LANGUAGE
+from privacygauge.language.canary_audit import MEASURE
+from privacygauge.language.extraction_audit.command import COMMAND as EXTRACT
+from privacygauge.language.unlearning_audit.command import COMMAND as UNLEARNING
+from privacygauge.leaderboards.attack_audit.command import COMMAND as HOLDOUT_ATTACK
+from privacygauge.leaderboards.bound_audit.command import COMMAND as HOLDOUT_BOUND
+from privacygauge.leaderboards.history_audit.command import COMMAND as HOLDOUT_LOG
 from privacygauge.runs.folder import place_text, require_local, url_of
 from privacygauge.runs.options import Role
 from privacygauge.runs.sharing import sharing
+from privacygauge.tables.command import COMMAND as SYNTHETIC
+from privacygauge.tables.vulnerable_audit.command import COMMAND as VULNERABLE
 
 if TYPE_CHECKING:
-    from privacygauge.audits.work import Work
+    from privacygauge.kinds.session import Work
     from privacygauge.report.limits import Limit
 
 
@@ -97,8 +97,8 @@ def add_other(
         asked.check(1)
         _require_files(asked)
         # Imported late: bad input is refused before the imports take their time.
-        from privacygauge.audits.work import Work, with_copies
         from privacygauge.cli.output import bar, print_line
+        from privacygauge.kinds.session import Work, with_copies
 
         with with_copies(asked) as here:
             done = play(here, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=print_line))
@@ -188,8 +188,8 @@ def _run_command(command: Command[Any], given: Mapping[str, Any]) -> int:
     request.check(jobs)
     limits = asked_limits(command, request, fail_above, given["policy"])
     _require_files(request)
-    from privacygauge.audits.work import Work, with_copies
     from privacygauge.cli.output import bar, conclude, destination, print_line
+    from privacygauge.kinds.session import Work, with_copies
     from privacygauge.runs import execute
     from privacygauge.runs.named import RUN
     from privacygauge.runs.store import failing, is_void, plan_in

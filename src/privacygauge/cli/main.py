@@ -16,10 +16,6 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from privacygauge.audits import canaries as of_canaries
-from privacygauge.audits.asking import HelpGroup
-from privacygauge.audits.language import preparation
-from privacygauge.audits.language.command import COMMAND as LANGUAGE
 from privacygauge.cli import serve
 from privacygauge.cli.commands import COMMANDS, add, add_other, add_to_itself
 from privacygauge.cli.register import register
@@ -27,6 +23,10 @@ from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs, worker
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError, PrivacyGaugeError
+from privacygauge.kinds.request import HelpGroup
+from privacygauge.language import canary_audit as of_canaries
+from privacygauge.language.audit import preparation
+from privacygauge.language.audit.command import COMMAND as LANGUAGE
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Parameter

@@ -11,8 +11,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from privacygauge.audits.asking import Metric
-from privacygauge.audits.command import Command
+from privacygauge.kinds.command import Command
+from privacygauge.kinds.request import Metric
 
 RESULTS = "Results"
 """Heading of the options for destinations of results."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygauge.audits.asking import Metric
 from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.errors import InputError
+from privacygauge.kinds.request import Metric
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import url_of
 from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
-    from privacygauge.register.audit import RiskRegister
+    from privacygauge.releases.audit import RiskRegister
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -61,7 +61,7 @@ def register(
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
     from privacygauge.cli.output import destination, emit_report
-    from privacygauge.register.audit import REPORT, STEM, risk_register
+    from privacygauge.releases.audit import REPORT, STEM, risk_register
     from privacygauge.report.limits import parsed_limits
 
     asked = named_paths(reports)
@@ -79,7 +79,7 @@ def register(
 
 def named_paths(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
-    from privacygauge.register.audit import report_names
+    from privacygauge.releases.audit import report_names
 
     pairs: list[tuple[str | None, str]] = []
     for text in texts:
@@ -95,7 +95,7 @@ def named_paths(texts: list[str]) -> dict[str, str | Path]:
 
 
 def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:
-    from privacygauge.register.report import SCALE
+    from privacygauge.releases.report import SCALE
     from privacygauge.report.values import Severity
 
     lines = []
@@ -139,8 +139,8 @@ def model_card(
     are the names of the model and the data on the card.
     """
     from privacygauge.cli.output import emit_text
-    from privacygauge.register.audit import REPORT, card_of, read_line
-    from privacygauge.register.line import line_of
+    from privacygauge.releases.audit import REPORT, card_of, read_line
+    from privacygauge.releases.line import line_of
 
     if out is not None:
         require_free(out, [CARD])

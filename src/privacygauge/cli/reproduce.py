@@ -15,8 +15,8 @@ from privacygauge.runs.folder import kept_or_scratch, require_local
 from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
-    from privacygauge.reproduce.table import Effort
-    from privacygauge.reproduce.verdict import ReproductionResult
+    from privacygauge.papers.table import Effort
+    from privacygauge.papers.verdict import ReproductionResult
 
 ALL = "all"
 """Argument in place of a name, for every reproduction one after the other."""
@@ -65,9 +65,9 @@ def reproduce(asked: _ReproduceOptions) -> None:
     Example: privacygauge reproduce long-table2 --quick
     """
     from privacygauge.cli.output import bar, check_json, emit_rows, emit_text
-    from privacygauge.reproduce import ITEMS, Effort, make, reproduction
-    from privacygauge.reproduce.catalogue import judgement
-    from privacygauge.reproduce.page import page as written
+    from privacygauge.papers import ITEMS, Effort, make, reproduction
+    from privacygauge.papers.catalogue import judgement
+    from privacygauge.papers.page import page as written
     from privacygauge.runs import execute
 
     for place in (asked.out, asked.page, asked.data):
@@ -112,8 +112,8 @@ def reproduce(asked: _ReproduceOptions) -> None:
 def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
     """Make every reproduction and print a line for each; one with missing inputs is skipped."""
     from privacygauge.cli.output import emit_rows
-    from privacygauge.reproduce import REPRODUCTIONS
-    from privacygauge.reproduce.make import make_all
+    from privacygauge.papers import REPRODUCTIONS
+    from privacygauge.papers.make import make_all
 
     # Each outcome is printed as it comes: all of them together take long.
     outcomes = []
@@ -134,8 +134,8 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
 
 def _print(result: ReproductionResult) -> None:
     from privacygauge.cli.output import emit_rows
-    from privacygauge.reproduce.catalogue import deviations_of, judgement
-    from privacygauge.reproduce.verdict import cell_row, claim_row, judged_lines
+    from privacygauge.papers.catalogue import deviations_of, judgement
+    from privacygauge.papers.verdict import cell_row, claim_row, judged_lines
 
     table = result.table
     judged = judgement(result.table.name, result.form, result.data)

@@ -18,9 +18,9 @@ from privacygauge.runs.folder import place_text, require_local
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
-    from privacygauge.audits.asking import Request
-    from privacygauge.audits.command import Command
-    from privacygauge.audits.work import Work
+    from privacygauge.kinds.command import Command
+    from privacygauge.kinds.request import Request
+    from privacygauge.kinds.session import Work
     from privacygauge.report.values import Report
 
 CODE = "Code that the run was made with"
@@ -153,7 +153,7 @@ def worker(asked: _WorkerOptions) -> None:
 
     Example: privacygauge worker privacygauge-report
     """
-    from privacygauge.audits.work import with_copies
+    from privacygauge.kinds.session import with_copies
 
     command, request, work = asked.load(asked.quiet)
     request.check(asked.jobs)
@@ -226,8 +226,8 @@ def _load_finished(
 
 
 def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Work:
-    from privacygauge.audits.work import Work
     from privacygauge.cli.output import bar, print_line
+    from privacygauge.kinds.session import Work
 
     return Work(
         run=place,
@@ -242,7 +242,7 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 
 def _report_of_run(command: Command[Any], request: Request, work: Work) -> Report:
     """Compute the missing tasks of a run, if any, and return its report."""
-    from privacygauge.audits.work import with_copies
+    from privacygauge.kinds.session import with_copies
     from privacygauge.runs.store import only_read
 
     request.check(work.jobs)

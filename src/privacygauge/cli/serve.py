@@ -139,17 +139,17 @@ def serve(context: typer.Context, asked: _ServeOptions) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from privacygauge.holdout.oracle import Budget
-    from privacygauge.holdout.server import open_board
-    from privacygauge.holdout.server.extra import require_extra
+    from privacygauge.leaderboards.oracle import Budget
+    from privacygauge.leaderboards.server import open_board
+    from privacygauge.leaderboards.server.extra import require_extra
 
     if asked.labels is None:
         raise InputError("--labels must name the file of the hidden labels: --labels labels.npy")
     require_extra()
-    from privacygauge.holdout.server import running
-    from privacygauge.holdout.server.request_parsing import read_hidden
-    from privacygauge.holdout.server.standings import cost, introduction
-    from privacygauge.holdout.server.web import Rates, application
+    from privacygauge.leaderboards.server import running
+    from privacygauge.leaderboards.server.request_parsing import read_hidden
+    from privacygauge.leaderboards.server.standings import cost, introduction
+    from privacygauge.leaderboards.server.web import Rates, application
 
     hidden = read_hidden(asked.labels)
     budget = Budget(asked.total, asked.per_account, asked.nats)
@@ -190,7 +190,7 @@ def account(
     Example: privacygauge holdout serve account alice
     """
     engine = _connect(database)
-    from privacygauge.holdout.server.accounts import add_account, checked_name
+    from privacygauge.leaderboards.server.accounts import add_account, checked_name
 
     # All names are checked before the first account is added.
     for name in dict.fromkeys([checked_name(name) for name in names]):
@@ -206,7 +206,7 @@ def invite(
 
     Example: privacygauge holdout serve invite 50
     """
-    from privacygauge.holdout.server import contest
+    from privacygauge.leaderboards.server import contest
 
     print("\n".join(contest.invite(_connect(database), number)))
 
@@ -240,7 +240,7 @@ def contest(
     Example: privacygauge holdout serve contest --title "Autumn contest" --per-day 5
     """
     from privacygauge.datasets.reading import read_text
-    from privacygauge.holdout.server.contest import describe
+    from privacygauge.leaderboards.server.contest import describe
 
     require_local(rules or "", "rules are read from a file")
     text = None if rules is None else read_text(rules, "rules")
@@ -277,7 +277,7 @@ def phase(
 
     Example: privacygauge holdout serve phase main --opens 2026-03-01 --closes 2026-06-01T18:00
     """
-    from privacygauge.holdout.server.contest import remove_phase, set_phase
+    from privacygauge.leaderboards.server.contest import remove_phase, set_phase
 
     if remove:
         if opens is not None or closes is not None:
@@ -296,7 +296,7 @@ def results(database: Database = "leaderboard.sqlite", json: options.Json = None
     Example: privacygauge holdout serve results
     """
     from privacygauge.cli.output import check_json, emit_rows, print_line
-    from privacygauge.holdout.server.standings import ending
+    from privacygauge.leaderboards.server.standings import ending
 
     # A place that cannot be written is refused before the scores are worked out.
     check_json(json)
@@ -315,7 +315,7 @@ def token(name: Name, database: Database = "leaderboard.sqlite") -> None:
 
     Example: privacygauge holdout serve token alice
     """
-    from privacygauge.holdout.server.accounts import renew_token
+    from privacygauge.leaderboards.server.accounts import renew_token
 
     print(renew_token(_connect(database), name))
 
@@ -326,7 +326,7 @@ def revoke(name: Name, database: Database = "leaderboard.sqlite") -> None:
 
     Example: privacygauge holdout serve revoke alice
     """
-    from privacygauge.holdout.server.accounts import revoke_token
+    from privacygauge.leaderboards.server.accounts import revoke_token
 
     revoke_token(_connect(database), name)
 
@@ -338,7 +338,7 @@ def accounts(database: Database = "leaderboard.sqlite", json: options.Json = Non
     Example: privacygauge holdout serve accounts
     """
     from privacygauge.cli.output import check_json, emit_rows
-    from privacygauge.holdout.server.standings import account_rows
+    from privacygauge.leaderboards.server.standings import account_rows
 
     check_json(json)
     emit_rows(account_rows(_connect(database)), json)
@@ -350,7 +350,7 @@ def hide(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
 
     Example: privacygauge holdout serve hide alice --reason "shared labels with bob"
     """
-    from privacygauge.holdout.server.accounts import hide_account
+    from privacygauge.leaderboards.server.accounts import hide_account
 
     hide_account(_connect(database), name, reason)
 
@@ -361,7 +361,7 @@ def show(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") 
 
     Example: privacygauge holdout serve show alice --reason "an error of ours"
     """
-    from privacygauge.holdout.server.accounts import show_account
+    from privacygauge.leaderboards.server.accounts import show_account
 
     show_account(_connect(database), name, reason)
 
@@ -373,7 +373,7 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
     Example: privacygauge holdout serve actions
     """
     from privacygauge.cli.output import check_json, emit_rows
-    from privacygauge.holdout.server.accounts import action_rows
+    from privacygauge.leaderboards.server.accounts import action_rows
 
     check_json(json)
     emit_rows(action_rows(_connect(database)), json)
@@ -404,8 +404,8 @@ def watch(
     Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
     """
     engine = _connect(database)
-    from privacygauge.holdout.server.request_parsing import read_hidden
-    from privacygauge.holdout.server.watching import look
+    from privacygauge.leaderboards.server.request_parsing import read_hidden
+    from privacygauge.leaderboards.server.watching import look
 
     if not 0 < every < float("inf"):
         raise InputError(f"--every must be a number of seconds above 0, got {every:g}")
@@ -432,9 +432,9 @@ def merge(
     Example: privacygauge holdout serve merge alice alice2 --labels labels.npy --reason "one team"
     """
     _connect(database).dispose()
-    from privacygauge.holdout.server import open_board
-    from privacygauge.holdout.server.request_parsing import read_hidden
-    from privacygauge.holdout.server.rescoring import check_merge, merge_accounts
+    from privacygauge.leaderboards.server import open_board
+    from privacygauge.leaderboards.server.request_parsing import read_hidden
+    from privacygauge.leaderboards.server.rescoring import check_merge, merge_accounts
 
     truth = read_hidden(labels).values
     check_merge(name, other, reason)
@@ -457,10 +457,10 @@ def void(
     Example: privacygauge holdout serve void 17 --labels labels.npy --reason "leaked labels"
     """
     _connect(database).dispose()
-    from privacygauge.holdout.server import open_board
-    from privacygauge.holdout.server.accounts import checked_reason
-    from privacygauge.holdout.server.request_parsing import read_hidden
-    from privacygauge.holdout.server.rescoring import void_submission
+    from privacygauge.leaderboards.server import open_board
+    from privacygauge.leaderboards.server.accounts import checked_reason
+    from privacygauge.leaderboards.server.request_parsing import read_hidden
+    from privacygauge.leaderboards.server.rescoring import void_submission
 
     truth = read_hidden(labels).values
     checked_reason(reason)
@@ -481,7 +481,7 @@ def publish(
 
     Example: privacygauge holdout serve publish
     """
-    from privacygauge.holdout.server import contest
+    from privacygauge.leaderboards.server import contest
 
     contest.publish(_connect(database), shown=not undo)
 
@@ -514,8 +514,8 @@ def rescore(
     Example: privacygauge holdout serve rescore new.sqlite --labels labels.npy --metric f1
     """
     source = _connect(database)
-    from privacygauge.holdout.server import rescoring
-    from privacygauge.holdout.server.request_parsing import read_hidden
+    from privacygauge.leaderboards.server import rescoring
+    from privacygauge.leaderboards.server.request_parsing import read_hidden
 
     hidden = read_hidden(labels)
     found = rescoring.rescore(source, new, hidden, metric=metric, guard=guard, public=public)
@@ -543,7 +543,7 @@ def export(
     Example: privacygauge holdout serve export history.csv
     """
     from privacygauge.cli.output import check_json, emit_text
-    from privacygauge.holdout.server.standings import as_csv, as_json_lines, entries
+    from privacygauge.leaderboards.server.standings import as_csv, as_json_lines, entries
 
     if file != "-" and not file.endswith((".csv", ".jsonl")):
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
@@ -558,9 +558,9 @@ def export(
 
 
 def _connect(database: str) -> Engine:
-    from privacygauge.holdout.server.extra import require_extra
+    from privacygauge.leaderboards.server.extra import require_extra
 
     require_extra()
-    from privacygauge.holdout.server.database import engine_of
+    from privacygauge.leaderboards.server.database import engine_of
 
     return engine_of(database)

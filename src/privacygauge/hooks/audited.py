@@ -14,13 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.audits.classifier.result import Audit
-from privacygauge.classifier.answers import Answers, average_answers
-from privacygauge.classifier.estimators import as_trainer, class_names
-from privacygauge.classifier.held import check_records, keys
-from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.signals import signals
+from privacygauge.classifiers.answers import Answers, average_answers
+from privacygauge.classifiers.audit.predictions import audit_classifier
+from privacygauge.classifiers.audit.result import Audit
+from privacygauge.classifiers.estimators import as_trainer, class_names
+from privacygauge.classifiers.held import check_records, keys
+from privacygauge.classifiers.predictions import predictions
+from privacygauge.classifiers.signals import signals
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.equal_rows import equal_rows

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 from torch.utils.data import ConcatDataset, Subset
 from transformers import Trainer, TrainerCallback
 
-from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.audits.classifier.result import Audit
-from privacygauge.audits.language.audit import LanguageAudit, audit_causal, audit_masked
-from privacygauge.classifier.predictions import predictions
+from privacygauge.classifiers.audit.predictions import audit_classifier
+from privacygauge.classifiers.audit.result import Audit
+from privacygauge.classifiers.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.equal_rows import equal_rows
@@ -26,6 +25,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
 from privacygauge.hooks.audited import dealt
 from privacygauge.hooks.canaries import Canaries
+from privacygauge.language.audit.audit import LanguageAudit, audit_causal, audit_masked
 from privacygauge.language.canaries import random_texts
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import kind_of, quiet_transformers, weights_sha256

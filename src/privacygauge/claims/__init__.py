@@ -1,0 +1,1 @@
+"""Claims of privacy: differential training privacy, audits of claims, defences, worst cases."""

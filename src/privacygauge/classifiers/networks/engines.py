@@ -1,0 +1,403 @@
+"""Engines: many models in one pass, and a choice of the fastest that agrees with a loop."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifiers.networks.extra import out_of_memory, seeded_torch
+from privacygauge.classifiers.networks.layers import NEVER, Layer, layers_of, pad_classes
+from privacygauge.classifiers.networks.stacks import TOO_LITTLE
+from privacygauge.classifiers.networks.task import (
+    BLOCK,
+    Engine,
+    Optimiser,
+    Rule,
+    Task,
+    TrainedStack,
+    equal_batch_runs,
+    fill_order,
+    own_order,
+    steps_of_epoch,
+)
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+    Slopes = Sequence[torch.Tensor | None]
+    Tensors = dict[str, torch.Tensor]
+
+
+def train_dense(task: Task, models: Ints) -> TrainedStack:
+    """Return trained Sequentials of Linear layers and activations, by batched matrix products."""
+    return _fit_stack(task, models, _Matrices(_modules(task, models)))
+
+
+def train_vmap(task: Task, models: Ints) -> TrainedStack:
+    """Return trained modules of any kind that torch.func can map over."""
+    return _fit_stack(task, models, _Modules(_modules(task, models)))
+
+
+def _modules(task: Task, models: Ints) -> list[torch.nn.Module]:
+    return [task.module(model) for model in models.tolist()]
+
+
+class _Stack(Protocol):
+    """The weights of several models, and their outputs and gradients."""
+
+    @property
+    def learnt(self) -> list[torch.Tensor]:
+        """The trainable weights, each with one row per model."""
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the outputs (m, r, k) for records (m, r, d); k may include padding classes."""
+
+    def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
+        """Return the gradients by the weights of the first a models.
+
+        Records are (a, r, d); their classes and their shares in the loss are (a, r, 1).
+        """
+
+    def state(self, place: int) -> Mapping[str, NDArray[Any]]:
+        """Return a copy of a model's weights, as its module's state."""
+
+
+class _Matrices:
+    """Fully connected networks by batched matrix products, with a hand-written backward pass."""
+
+    def __init__(self, modules: list[torch.nn.Module]) -> None:
+        import torch
+
+        first, *others = [layers_of(module) for module in modules]
+        if first is None or any(_sizes(layers) != _sizes(first) for layers in others):
+            raise InputError("make must return the same architecture for every seed")
+        self.layers = pad_classes(first)
+        states = [module.state_dict() for module in modules]
+        self.matrices: list[torch.Tensor] = []
+        """(m, n_in, n_out) of each layer."""
+        self.biases: list[torch.Tensor | None] = []
+        """(m, 1, n_out) of each layer."""
+        for layer in self.layers:
+            # The padding classes of the last layer have weights of 0 and the bias `NEVER`.
+            more = (0, layer.n_out - layer.used)
+            matrix = torch.stack([state[f"{layer.name}.weight"].T for state in states])
+            self.matrices.append(torch.nn.functional.pad(matrix, more).contiguous())
+            self.biases.append(None)
+            if layer.bias:
+                bias = torch.stack([state[f"{layer.name}.bias"][None] for state in states])
+                self.biases[-1] = torch.nn.functional.pad(bias, more, value=NEVER)
+        # Reused at every step: allocating new memory each time is slower.
+        self.by_matrix = [torch.empty_like(matrix) for matrix in self.matrices]
+
+    @property
+    def learnt(self) -> list[torch.Tensor]:
+        return [*self.matrices, *(bias for bias in self.biases if bias is not None)]
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        return self._values(x)[-1]
+
+    def _values(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """Return the inputs of the first layer and the outputs of each."""
+        import torch
+
+        values = [x]
+        # Models are sorted by size: the first a of them still have a batch.
+        a = len(x)
+        for layer, matrix, bias in zip(self.layers, self.matrices, self.biases, strict=True):
+            x = torch.bmm(x, matrix[:a]) if bias is None else torch.baddbmm(bias[:a], x, matrix[:a])
+            if layer.activation is not None:
+                layer.activation.forward(x)
+            values.append(x)
+        return values
+
+    def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
+        import torch
+
+        values = self._values(x)
+        a = len(x)
+        by_bias: list[torch.Tensor] = []
+        slope = _by_logits(values[-1], y, share)
+        for i, layer in reversed([*enumerate(self.layers)]):
+            if layer.activation is not None:
+                layer.activation.backward(slope, values[i + 1])
+            # Into the reused memory: inputs transposed times the gradient by the outputs.
+            torch.bmm(values[i].transpose(1, 2), slope, out=self.by_matrix[i][:a])
+            if layer.bias:
+                by_bias.insert(0, slope.sum(1, keepdim=True))
+            # Nobody needs the gradient by the records themselves.
+            if i:
+                slope = torch.bmm(slope, self.matrices[i][:a].transpose(1, 2))
+        return [*(slope[:a] for slope in self.by_matrix), *by_bias]
+
+    def state(self, place: int) -> Mapping[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {}
+        for layer, matrix, bias in zip(self.layers, self.matrices, self.biases, strict=True):
+            found[f"{layer.name}.weight"] = _copy(matrix[place, :, : layer.used].T)
+            if bias is not None:
+                found[f"{layer.name}.bias"] = _copy(bias[place, 0, : layer.used])
+        return found
+
+
+class _Modules:
+    """Modules of any kind by torch.func: one module, mapped over the weights of all models."""
+
+    def __init__(self, modules: list[torch.nn.Module]) -> None:
+        import torch
+
+        def stack(each: list[Tensors]) -> Tensors:
+            return {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
+
+        weights = [dict(module.named_parameters()) for module in modules]
+        learnt = stack([{k: p for k, p in own.items() if p.requires_grad} for own in weights])
+        kept = [{k: p for k, p in own.items() if not p.requires_grad} for own in weights]
+        buffers = [dict(module.named_buffers()) for module in modules]
+        # Frozen parameters and buffers differ from model to model, but are not trained.
+        self.fixed = stack([{**a, **b} for a, b in zip(kept, buffers, strict=True)])
+        self.names = list(learnt)
+        self.learnt = list(learnt.values())
+        # Without weights of its own: each call gets those of one model.
+        self.bare = copy.deepcopy(modules[0]).to("meta")
+        # Each name in the state, and the first name of its tensor, which layers may share.
+        parts = (modules[0].named_parameters(), modules[0].named_buffers())
+        first = {id(value): name for part in parts for name, value in part}
+        state = modules[0].state_dict(keep_vars=True)
+        self.first = {name: first[id(value)] for name, value in state.items()}
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        return self._mapped(self.bare.eval(), self.learnt, x)
+
+    def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
+        import torch
+
+        # Only the models that still have a batch.
+        now = [weight[: len(x)].detach().requires_grad_() for weight in self.learnt]
+        with torch.enable_grad():
+            logits = self._mapped(self.bare.train(), now, x)
+        by_logits = _by_logits(logits.detach(), y, share)
+        return torch.autograd.grad(logits, now, by_logits, allow_unused=True)
+
+    def _mapped(
+        self, bare: torch.nn.Module, learnt: list[torch.Tensor], x: torch.Tensor
+    ) -> torch.Tensor:
+        from torch.func import functional_call, vmap
+
+        rest = {name: value[: len(x)] for name, value in self.fixed.items()}
+        each = vmap(lambda weights, x: functional_call(bare, weights, (x,)))
+        logits: torch.Tensor = each({**dict(zip(self.names, learnt, strict=True)), **rest}, x)
+        return logits
+
+    def state(self, place: int) -> Mapping[str, NDArray[Any]]:
+        both = {**dict(zip(self.names, self.learnt, strict=True)), **self.fixed}
+        return {name: _copy(both[own][place]) for name, own in self.first.items()}
+
+
+def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+    """Return the gradient of the mean cross-entropy by the logits: probability minus target."""
+    import torch
+
+    slope = torch.softmax(logits, 2)
+    own = logits.gather(2, y)
+    # Minus one, but NaN where the loss is infinite, which makes its model's weights NaN too.
+    return slope.scatter_add_(2, y, own - own - 1).mul_(share)
+
+
+def _sizes(layers: Sequence[Layer] | None) -> list[tuple[str, int, int, bool]] | None:
+    return None if layers is None else [(x.name, x.n_in, x.used, x.bias) for x in layers]
+
+
+def _copy(weight: torch.Tensor) -> NDArray[Any]:
+    return weight.detach().cpu().numpy().copy()
+
+
+def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
+    import torch
+
+    with torch.no_grad():
+        _train(task, models, stack)
+        # An infinite loss needs no record of its own: it has made weights NaN.
+        finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
+        return TrainedStack(_predictions(task, models, stack), finite.all(0), stack.state)
+
+
+def _train(task: Task, models: Ints, stack: _Stack) -> None:
+    """Run all epochs, updating the weights in place."""
+    import torch
+
+    sizes = task.sizes(models)
+    runs = equal_batch_runs(sizes, task.batch_size)
+    # Models with equally many batches share an optimiser state: its count of steps is theirs.
+    optimiser = Optimiser(task.rule, [weight[run] for run in runs for weight in stack.learnt])
+    in_epoch = steps_of_epoch(sizes, task.batch_size)[: task.most_steps]
+    order = torch.empty(len(in_epoch), len(models), task.batch_size, dtype=torch.int64)
+    inside = task.inside[models]
+    seeds = [task.seeds[model] for model in models.tolist()]
+    shares = [torch.from_numpy(step.shares[:, :, None]).to(task.x) for step in in_epoch]
+    # Reused buffer: allocating new memory at every step takes longer than filling it.
+    room = task.x.new_empty(in_epoch[0].active * in_epoch[0].rows, task.x.shape[1])
+    for epoch in range(task.epochs):
+        fill_order(order.numpy(), inside, seeds, epoch)
+        rows = order.to(task.x.device)
+        for step, share in zip(in_epoch, shares, strict=True):
+            batch = rows[step.number, : step.active, : step.rows].flatten()
+            x = torch.index_select(task.x, 0, batch, out=room[: len(batch)])
+            y = task.y[batch].view(share.shape)
+            seen = task.seen_by(models[: step.active], x.view(*y.shape[:2], -1))
+            slopes = stack.slopes(seen, y, share)
+            parts = runs[: step.groups]
+            optimiser.step([g if g is None else g[run] for run in parts for g in slopes])
+
+
+def _predictions(task: Task, models: Ints, stack: _Stack) -> torch.Tensor:
+    import torch
+
+    m = len(stack.learnt[0])
+    logits = task.x.new_empty(m, len(task.asked), task.n_classes)
+    blocks = torch.split(task.asked, BLOCK), torch.split(logits, BLOCK, dim=1)
+    for rows, out in zip(*blocks, strict=True):
+        x = task.seen_by(models, task.x[rows].expand(m, -1, -1))
+        out.copy_(stack.logits(x)[:, :, : task.n_classes])
+    return logits
+
+
+def train_loop(task: Task, models: Ints) -> TrainedStack:
+    """Return models trained one after the other."""
+    import torch
+
+    logits = task.x.new_empty(len(models), *task.answers)
+    finite = torch.zeros(len(models), dtype=torch.bool, device=task.x.device)
+    states: list[Mapping[str, NDArray[Any]]] = []
+    for place, model in enumerate(models.tolist()):
+        # The seed is set again for randomness in training, such as dropout.
+        with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
+            module, finite[place] = _train_plainly(task, model)
+        with torch.no_grad():
+            logits[place] = task.predicted(module, model)
+        states.append(copy_state(module))
+    return TrainedStack(logits, finite, states.__getitem__)
+
+
+def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tensor]:
+    import torch
+
+    module = task.module(model).train()
+    weights = [p for p in module.parameters() if p.requires_grad]
+    optimiser = Optimiser(task.rule, weights)
+    total = torch.zeros((), dtype=task.x.dtype, device=task.x.device)
+    for epoch in range(task.epochs):
+        order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
+        # Each model alters its records by a stream of its own.
+        rng = task.alterations(model, epoch)
+        for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
+            outputs = module(task.batch(model, rows, rng))
+            loss = torch.nn.functional.cross_entropy(outputs, task.y[rows])
+            gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+            with torch.no_grad():
+                optimiser.step(gradients)
+                # A loss that was once infinite or NaN stays so in the sum: the training failed.
+                total += loss
+    with torch.no_grad():
+        finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
+    return module, finite & total.isfinite()
+
+
+def copy_state(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
+    """Return a copy of a module's weights and buffers."""
+    return {
+        name: value.detach().cpu().numpy().copy() for name, value in module.state_dict().items()
+    }
+
+
+ENGINES: dict[str, Engine] = {"dense": train_dense, "vmap": train_vmap, "loop": train_loop}
+
+# Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
+_REFUSALS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    AssertionError,
+    LookupError,
+    MemoryError,
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The engine that trains a module, with the reason."""
+
+    name: str
+    """dense (matrix products by hand), vmap (torch.func) or loop (one model after the other)."""
+    reason: str
+    """Reason of the choice, one line for a report."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that trains."""
+        return ENGINES[self.name]
+
+
+def choose_engine(task: Task) -> Choice:
+    """Return the fastest engine that agrees with the loop in a trial step on real records."""
+    if task.augment is not None:
+        return Choice("loop", "records are altered at random in training")
+    # Tried on records of the user: layers may branch on their values.
+    trial = _trial(task)
+    try:
+        expected = train_loop(trial, np.arange(2)).logits
+    except (RuntimeError, MemoryError) as error:
+        if out_of_memory(error):
+            raise InputError(TOO_LITTLE) from error
+        raise  # raised by the module itself: its author should see it as it is
+    if layers_of(task.module(0)) is not None and _agrees("dense", trial, expected) is None:
+        return Choice("dense", "a Sequential of Linear layers and activations")
+    refused = _agrees("vmap", trial, expected)
+    if refused is None:
+        return Choice("vmap", "a trial step equals that of unstacked modules")
+    return Choice("loop", f"stacked modules fail in a trial step: {refused}")
+
+
+def _trial(task: Task) -> Task:
+    """Return a task of one step for two models, one of them with half of a batch.
+
+    Plain descent, because the first step of Adam is a sign, which magnifies rounding.
+    """
+    n = len(task.x)
+    first = np.flatnonzero(task.inside[0])[: task.batch_size]
+    inside = np.zeros((2, n), np.bool_)
+    inside[0, first] = True
+    # Fewer records than the other model, so that padded batches are tried too.
+    inside[1, first[: max(1, len(first) // 2)]] = True
+    return replace(
+        task,
+        # Plain descent: one step shows a wrong gradient, which Adam would rescale.
+        rule=Rule("sgd", 0.1),
+        epochs=1,
+        inside=inside,
+        seeds=(task.seeds[0], task.seeds[0] ^ 1),
+        asked=task.asked.new_tensor(first),
+    )
+
+
+def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:
+    """Return None if the engine's trial equals the loop's, else a description of the difference."""
+    import torch
+
+    try:
+        found = ENGINES[name](trial, np.arange(2)).logits
+    except InputError:
+        raise
+    except _REFUSALS as error:
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:120]}"
+    # Relative to the largest finite logit, with room for another order of summation.
+    tolerance = 1e-9 if expected.dtype == torch.float64 else 1e-4
+    scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
+    if torch.allclose(found, expected, rtol=0.0, atol=tolerance * scale, equal_nan=True):
+        return None
+    return f"predictions differ by {float((found - expected).abs().max()):.1e}"

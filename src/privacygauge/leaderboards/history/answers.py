@@ -1,0 +1,463 @@
+"""Evidence in submitted answers: single changes, random answers, random changes, shared work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.stats import poisson
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.leaderboards.history.evidence import (
+    COINS,
+    FLIPS,
+    LINEAGE,
+    RANDOM,
+    SCAN,
+    SINGLE_CHANGES,
+    Evidence,
+    log_excess,
+    log_many,
+    probability,
+)
+from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history.scores import (
+    BAND,
+    TEAMS,
+    at_chance,
+    is_centred,
+    narrow,
+    per_account_and_group,
+)
+from privacygauge.leaderboards.history.submitted import Answers, row_of
+from privacygauge.leaderboards.history.votes import Nearness, around, label_ranks
+
+NO_ANSWERS = "the submitted answers are not available"
+_SMALL = 2
+"""Most labels changed in a scan step: a scan that infers its last candidate changes two."""
+# Shares of an account's submissions up to which the detectors take it for honest.
+_MOST = 0.75
+_HALF = 0.5
+_TENTH = 0.1
+_QUARTER = 0.25
+WINDOW = 12
+"""Number of an account's submissions around one from which that one is predicted."""
+_FEWEST = 7
+"""Minimum number of neighbouring submissions for a prediction."""
+_CONTESTED = 50
+"""Minimum number of points on which the neighbouring submissions disagree."""
+_POOLED = 5.0
+"""Band for an account's sums, in standard deviations; wide, since its windows overlap."""
+
+
+def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
+    """Test every account, and the best group, for changing one label, or one block, at a time."""
+    small = (near.distance >= 1) & (near.distance <= _SMALL)
+    for code in range(len(history.names)):
+        rows = np.flatnonzero((history.codes == code) & near.fresh & (near.distance >= 1))
+        if len(rows):
+            sizes, counts = np.unique(near.distance[rows], return_counts=True)
+            # Of honest changes the most frequent number is at most that of six in ten (swaps).
+            small[rows] |= near.distance[rows] == sizes[counts.argmax()]
+
+    def counted(group: Sequence[int]) -> Bools:
+        return np.asarray(small[np.isin(history.codes, group) & near.fresh])
+
+    what = "differ from an earlier one in one or two labels, or always in as many"
+    return per_account_and_group(
+        history, SCAN, flags=small & near.fresh, counted=counted, rate=_MOST, what=what
+    )
+
+
+def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
+    """Test every account for single changes of one file that never fall on a point twice.
+
+    Of k changes at independent points, c fall where an earlier one did. For uniform points c is
+    about Poisson with mean ``k (k - 1) / (2 n)``; points of which some are changed more often give
+    more. Whoever takes the labels one after the other has none, whatever else the account submits.
+    """
+    assert history.answers is not None
+    found = []
+    for code, name in enumerate(history.names):
+        of = history.rows_of(code)
+        # Single changes of one file are two labels apart; the file need not be submitted.
+        close = of[(near.distance[of] >= 1) & (near.distance[of] <= _SMALL)]
+        if len(close) < _FEWEST:
+            continue
+        first, second, third = (row_of(history.answers, int(row)) for row in close[:3])
+        base = np.where((first == second) | (first == third), first, second)
+        rows = []
+        changed = []
+        for row in close:
+            points = np.flatnonzero(row_of(history.answers, int(row)) != base)
+            if len(points) == 1:
+                rows.append(int(row))
+                changed.append(int(points[0]))
+        k = len(changed)
+        again = k - len(set(changed))
+        mean = k * (k - 1) / (2 * history.n)
+        found.append(
+            Evidence(
+                detector=SINGLE_CHANGES,
+                accounts=(name,),
+                p_value=probability(float(poisson.logcdf(again, mean))),
+                says=f"{k:,} submissions change one label of a file, at {k - again:,} points",
+                rows=np.array(rows, np.int64),
+            )
+        )
+    return tuple(found)
+
+
+def random_rows(history: History, near: Nearness) -> Bools:
+    """Mark submissions, (k,), at chance in score and in agreement with each other."""
+    assert history.n_classes is not None
+    inside = at_chance(history) & near.fresh
+    others = int(np.count_nonzero(inside)) - 1
+    if others < 1:
+        return np.zeros(len(history), np.bool_)
+    s = len(near.points)
+    rate = 1 / history.n_classes
+    # Agreement with the other submissions at chance, less the s points of each with itself.
+    agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
+    # Agreements on s points with `others` submissions are binomial if all are independent.
+    limit = s * rate * others + BAND * math.sqrt(s * rate * (1 - rate) * others)
+    return np.asarray(inside & (agreed <= limit))
+
+
+def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+    """Test every account, and the best group, for random answers."""
+    if history.n_classes is None:
+        return Skipped(RANDOM.title, "the number of classes is not known")
+    if not history.counted:
+        return Skipped(RANDOM.title, f"the scores are {history.metric}, not right answers")
+    flags = random_rows(history, near)
+
+    def counted(group: Sequence[int]) -> Bools:
+        of = np.flatnonzero(np.isin(history.codes, group) & near.fresh)
+        # The flags count only if the scores of the group as a whole are as those of random labels.
+        counts = history.n_correct[of[flags[of]]]
+        return np.asarray(flags[of] & (narrow(history, counts) and is_centred(history, counts)))
+
+    shares = np.bincount(history.codes, weights=flags) / np.bincount(history.codes)
+
+    def usual(group: Sequence[int]) -> float:
+        # Where all send random baselines, as a course may ask of them, the others show how many.
+        # Without others, the group itself does, if it is large enough for a custom.
+        beside = np.delete(shares, list(group))
+        if not len(beside) and len(shares) >= TEAMS:
+            beside = shares
+        return min(_HALF, max(_TENTH, float(np.median(beside)))) if len(beside) else _TENTH
+
+    what = "score as random labels do and agree with each other no more than those"
+    return per_account_and_group(
+        history, RANDOM, flags=flags, counted=counted, rate=usual, what=what
+    )
+
+
+_OTHERS = 3
+"""Minimum number of other accounts needed to show by their wavering that points are hard."""
+_SAME = 0.9
+"""Share of an account's steady points on which another with the same base is steady too."""
+_AS_MUCH = 1 / 3
+"""Changes of another account on an account's wavering points, as a share of its own there."""
+_ALIKE = 0.3
+"""Correlation over all points between another account's changes and an account's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourPredictions:
+    """Prediction of submissions from the account's other submissions around them."""
+
+    flags: Bools
+    """(k,) Whether a submission is as unpredictable as coin flips."""
+    contested: Ints
+    """(k,) Number of sampled points on which the others disagree."""
+    hits: Ints
+    """(k,) Number of these on which their most frequent answer is the submission's."""
+    guess: Floats
+    """(k,) Expected hits of a guess among the answers that the others gave."""
+    variance: Floats
+    """(k,) Variance of the hits of such a guess."""
+    n_points: int
+    """Number of sampled points."""
+
+
+def coins(history: History, near: Nearness) -> NeighbourPredictions:
+    """Predict every submission from the account's others around it."""
+    k = len(history)
+    # Columns: contested points, hits, hits of a guess, and their variance.
+    table = np.zeros((k, 4))
+    for code in range(len(history.names)):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        codes = label_ranks(near.sample[of])
+        for place, (others, counts) in enumerate(around(codes, WINDOW)):
+            if len(others) >= _FEWEST:
+                table[of[place]] = _majority_hits(codes[place], codes[others], counts)
+    contested, hits, guess, variance = table.T
+    enough = contested >= _CONTESTED
+    flags = enough & (hits <= guess + BAND * np.sqrt(variance))
+    return NeighbourPredictions(
+        flags=flags,
+        contested=contested.astype(np.int64),
+        hits=hits.astype(np.int64),
+        guess=guess,
+        variance=variance,
+        n_points=len(near.points),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Wavering:
+    """Changes of mind of accounts on each point, compared across accounts."""
+
+    codes: Ints
+    """(k, s) Answers on the sampled points, by rank."""
+    shares: Floats
+    """(accounts, s) Share of an account's new submissions that contradict its majority."""
+    bases: Ints
+    """(accounts, s) Majority answers of the accounts."""
+
+    @classmethod
+    def counted(cls, history: History, near: Nearness) -> Wavering:
+        """Count the contradicted labels of the history's accounts on the sampled points."""
+        codes = label_ranks(near.sample)
+        found = [
+            _contradicting(codes[(history.codes == code) & near.fresh])
+            for code in range(len(history.names))
+        ]
+        shares, bases = (np.stack(each) for each in zip(*found, strict=True))
+        return cls(codes, shares, bases)
+
+    def covers(self, code: int, rows: Ints) -> bool:
+        """Return whether most other accounts waver on the same points, and nearly as much.
+
+        If they do, the points are the cause: ties that all models have to break. An account that
+        changes labels at random does so where others are sure. Accounts that answer the same
+        wherever neither wavers share one base, and do not count: they may be one person's.
+        """
+        if len(self.shares) <= _OTHERS:
+            return False
+        # (accounts, s): points on which neither account wavers.
+        steady = (self.shares == 0) & (self.shares[code] == 0)
+        differs = ((self.bases != self.bases[code]) & steady).any(axis=1)
+        # An account with the same base is steady on nearly all of these points, another model is
+        # not.
+        same = ~differs & (steady.sum(axis=1) >= _SAME * np.count_nonzero(self.shares[code] == 0))
+        beside = np.arange(len(same)) != code
+        # Nearly everybody has the same base where the task is easy: then all count.
+        apart_from = beside if same[beside].mean() >= _MOST else beside & ~same
+        others = self.shares[apart_from]
+        # Wavering of the flagged submissions alone.
+        own, _ = _contradicting(self.codes[rows])
+        inside = own > 0
+        if len(others) < _OTHERS or not inside.any():
+            return False
+        as_much = others[:, inside].mean(axis=1) >= _AS_MUCH * own[inside].mean()
+        # Correlation of the wavering over all points; size is the product of both norms.
+        apart = own - own.mean()
+        spread = others - others.mean(axis=1, keepdims=True)
+        size = np.sqrt((apart**2).sum() * (spread**2).sum(axis=1))
+        alike = spread @ apart >= _ALIKE * size
+        return bool(np.mean(as_much & alike & (size > 0)) >= _MOST)
+
+
+def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
+    """Return the share, (s,), of rows against the most frequent answer, and that answer, (s,)."""
+    if not len(codes):
+        return np.zeros(codes.shape[1]), np.zeros(codes.shape[1], np.int64)
+    counts = np.stack([np.count_nonzero(codes == c, axis=0) for c in range(int(codes.max()) + 1)])
+    return np.asarray(1 - counts.max(axis=0) / len(codes)), counts.argmax(axis=0)
+
+
+def random_changes(
+    history: History, near: Nearness, found: NeighbourPredictions
+) -> tuple[Evidence, ...]:
+    """Test every account for random changes of a common base."""
+    evidence = []
+    shared = Wavering.counted(history, near)
+    what = "are as unpredictable as coin flips where the account's others disagree"
+    for code, name in enumerate(history.names):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        flags = found.flags[of]
+        odd = _plausible(history, found, of[flags]) and not shared.covers(code, of[flags])
+        log_p = log_excess(flags, _QUARTER) if odd else 0.0
+        says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
+        evidence.append(
+            Evidence(
+                detector=COINS,
+                accounts=(name,),
+                p_value=probability(log_p),
+                says=says,
+                rows=of[flags],
+            )
+        )
+    return tuple(evidence)
+
+
+def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
+    """Test every two accounts for continuing each other's work."""
+    accounts = range(len(history.names))
+    # (accounts, k): how far a submission is from the nearest earlier one of each account.
+    far = np.empty((len(accounts), len(history)))
+    for row in range(len(history)):
+        before = np.flatnonzero(near.fresh[:row])
+        agreed = np.full(len(accounts), -np.inf)
+        np.maximum.at(agreed, history.codes[before], near.agreement[row, before])
+        far[:, row] = len(near.points) - agreed
+    return tuple(_pair(history, near, far=far, a=a, b=b) for a, b in combinations(accounts, 2))
+
+
+def _majority_hits(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, float, float]:
+    """Return contested points, hits of the others' most frequent answer, and those of a guess."""
+    contested = counts.max(axis=0) < len(others)
+    # A guess takes each of the answers that the others gave with equal probability.
+    rate = 1 / np.count_nonzero(counts[:, contested], axis=0)
+    # Among equally frequent answers, the earliest.
+    same = np.take_along_axis(counts, others, axis=0)
+    best = np.take_along_axis(others, same.argmax(axis=0)[None], axis=0)[0]
+    hits = np.count_nonzero((best == row) & contested)
+    # Sum and variance of independent guesses.
+    total = int(np.count_nonzero(contested))
+    return total, int(hits), float(rate.sum()), float((rate * (1 - rate)).sum())
+
+
+def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> bool:
+    """Return whether submissions show no knowledge of the points on which they differ."""
+    if not len(rows):
+        return False
+    deviation = math.sqrt(found.variance[rows].sum())
+    # More hits than guesses have: the account's submissions predict each other.
+    if found.hits[rows].sum() - found.guess[rows].sum() > _POOLED * deviation:
+        return False
+    if history.n_classes is None:
+        return True
+    # Right answers among the contested points, at least: all other points may be right.
+    share = found.contested[rows] / found.n_points
+    # Share of all points; positive if the submissions know more than a guess or than chance.
+    least = history.n_correct[rows] / history.n - (1 - share)
+    more = least - share * np.maximum(
+        found.guess[rows] / found.contested[rows], 1 / history.n_classes
+    )
+    noise = math.sqrt(found.variance[rows].sum()) / (found.n_points * len(rows))
+    return bool(more.mean() <= _POOLED * noise)
+
+
+def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evidence:
+    first, second = (np.flatnonzero((history.codes == c) & near.fresh) for c in (a, b))
+    # Each account less than half as far from the other's earlier work as from its own.
+    flags = [2 * far[b, first] < far[a, first], 2 * far[a, second] < far[b, second]]
+    for own in flags:
+        own[:1] = False  # nothing of their own before it
+    # Both directions have to hold, so the larger of the two is a p-value for the pair.
+    log_p = max(log_many(found, _HALF) for found in flags)
+    rows = np.sort(np.concatenate([first[flags[0]], second[flags[1]]]))
+    says = (
+        f"{np.count_nonzero(flags[0]):,} of {len(first):,} and {np.count_nonzero(flags[1]):,} of "
+        f"{len(second):,} submissions are less than half as far from the other account's earlier "
+        "ones as from their own"
+    )
+    names = (history.names[a], history.names[b])
+    return Evidence(
+        detector=LINEAGE, accounts=names, p_value=probability(log_p), says=says, rows=rows
+    )
+
+
+_AROUND = 40
+"""Number of an account's submissions around one with which it is compared."""
+_NEIGHBOURS = 12
+"""Minimum number of submissions to compare with."""
+_WAVERING = 100
+"""Minimum number of points on which these submissions disagree."""
+_WRONG = 30
+"""Minimum number of these points where their majority is wrong."""
+_BASELESS = 0.4
+"""Share of all points; a submission that changes more has no base, and is found as random."""
+_TOGETHER = 1.0
+"""Limit on the mean over an account's submissions; its standard deviation for 12 is 0.3."""
+
+
+def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+    """Test every account for submitting a model with labels changed at random.
+
+    On the points on which the submissions around one disagree, its changes of their majority are
+    compared with the number of others that change it there, and with where it is wrong.
+    """
+    if history.labels is None:
+        return Skipped(FLIPS.title, "the labels are not available")
+    labels = history.labels[near.points]
+    what = "change their base where chance falls: neither where others do nor where it is wrong"
+    shared = Wavering.counted(history, near)
+    found = []
+    for code, name in enumerate(history.names):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        # The labels are ranked along as the last row, to compare them with the answers.
+        codes = label_ranks(np.vstack([near.sample[of], labels]))
+        tests = [
+            _compare_with_majority(row, counts, len(others), codes[-1])
+            for row, (others, counts) in zip(codes, around(codes[:-1], _AROUND), strict=False)
+        ]
+        flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
+        flagged = [test for test in tests if test is not None and test.like_chance]
+        odd = False
+        if flagged:
+            # Excesses in standard deviations, (2,), averaged over the flagged submissions.
+            off = np.mean([test.above / np.sqrt(test.variance) for test in flagged], axis=0)
+            odd = bool((off <= _TOGETHER).all()) and not shared.covers(code, of[flags])
+        log_p = log_excess(flags, _QUARTER) if odd else 0.0
+        says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
+        found.append(
+            Evidence(
+                detector=FLIPS,
+                accounts=(name,),
+                p_value=probability(log_p),
+                says=says,
+                rows=of[flags],
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _MajorityComparison:
+    """Excess of two sums over a submission's changes above those of random changes."""
+
+    above: Floats
+    """(2,) Excess of changes by others on the same points, and of errors of the base there."""
+    variance: Floats
+    """(2,) Variance of each for a random choice of the same number of points."""
+
+    @property
+    def like_chance(self) -> bool:
+        """Whether both are within the band of a random choice."""
+        return bool((self.above <= BAND * np.sqrt(self.variance)).all())
+
+
+def _compare_with_majority(
+    row: Ints, counts: Answers, total: int, truth: Ints
+) -> _MajorityComparison | None:
+    """Compare a submission's changes with the majority of `total` others, given their counts."""
+    if total < _NEIGHBOURS:
+        return None
+    base = counts.argmax(axis=0)
+    changes = total - counts.max(axis=0)
+    # Points on which the others disagree, whatever this submission answers.
+    contested = changes > 0
+    size = int(contested.sum())
+    wrong = base != truth
+    if size < _WAVERING or np.count_nonzero(wrong & contested) < _WRONG:
+        return None
+    off = row != base
+    if off.mean() > _BASELESS:
+        return None
+    changed = off[contested]
+    d = int(changed.sum())
+    values = np.stack([changes[contested], wrong[contested]]).astype(np.float64)
+    # Sums over d points drawn without replacement.
+    above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
+    # Variance of a sum of d drawn without replacement; a value without spread tests nothing.
+    variance = d * (size - d) / (size - 1) * values.var(axis=1)
+    return _MajorityComparison(above, variance) if variance.all() else None

@@ -1,0 +1,183 @@
+"""Accounts far ahead of all others: known labels, and leaps that scores alone cannot explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import binom, f
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.leaderboards.history.evidence import LEAP, NEAR_PERFECT, Detector, Evidence
+from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.metrics import metric_named
+
+FEWEST = 5
+"""Minimum number of accounts: with fewer, no distance can be called large."""
+TOGETHER = 10
+"""Largest number of accounts that may share the labels; at least three must be left."""
+_FRIENDS = 3
+"""Group size above which the errors must be fewer in proportion to the size: a good model that was
+made public has many followers too.
+"""
+NEIGHBOURS = 6
+"""Minimum number of steps that define a large one; a third of the accounts if that is more."""
+_FEWER = 15.0
+"""Factor by which the errors must be fewer than the next account's to suggest known labels: where
+linear models for digits are wrong on 8%, the first networks were on 0.8%.
+"""
+_NEARLY = 0.002
+"""Share of wrong answers up to which answers are nearly the labels: networks for digits leave 0.3%
+where linear models leave 8%, and several accounts may have them.
+"""
+_FEWER_LOSS = 30.0
+"""The same factor for losses, of which no share is nearly none: that of a method with 70% right to
+one with 98% may be 12.
+"""
+_LEAP = 2.0
+"""Factor by which a leap leaves fewer errors than the next account has."""
+_SQUARED = ("mse", "brier", "r2")
+"""Metrics with squared errors: their roots are compared."""
+_NO_LOSS = 0.005
+"""Loss that counts as none, as a share of the accounts' median."""
+
+
+def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Test the best account, and the best two to ten, for nearly no errors, in private too.
+
+    Parameters
+    ----------
+    history : History
+        Scores are enough; errors are 1 less the score, whatever the metric.
+
+    Notes
+    -----
+    Let ``e_1 <= ... <= e_m`` be the errors of the accounts' best submissions, with half an error
+    added, and ``g_i = log(e_(i+1) / e_i)``. If errors fall off like a power towards 0, the
+    ``i g_i`` are independent exponential variables of one mean (Renyi 1953). Then ``j g_j`` over
+    the mean of the r later ones has an F distribution with 2 and ``2 r`` degrees of freedom.
+
+    The jump by which the board's errors fell when the first of these accounts got there is compared
+    with the mean of all others' improvements, by the same distribution. The smaller of both
+    p-values is doubled. A new method breaks that power law too, so further conditions keep a
+    p-value at 1: the errors must be at most a fifteenth of the next account's (for j accounts
+    beyond three, one in ``5 j``) and at most two answers in a thousand, and fewer by more than
+    counting explains. Losses must be at most a thirtieth. What
+    fails them may be a leap (`leaps`).
+    """
+    return _tests_of_leaders(history, NEAR_PERFECT)
+
+
+def leaps(history: History) -> tuple[Evidence, ...]:
+    """Test the best account, and the best two to ten, for far fewer errors than the next one's.
+
+    The tests are those of `near_perfect` without its conditions for known labels. Half of the next
+    account's errors are too many for one account; for j accounts, a share of ``1 / (2 j)`` is: a
+    better method that was made public has followers. Of all numbers, and of public and private
+    scores, the clearest is returned.
+    """
+    found = _tests_of_leaders(history, LEAP)
+    if isinstance(found, Skipped):
+        return ()
+    # Bonferroni with weights 2^-j, a leader alone being as likely as all larger groups, for public
+    # and private scores each.
+    parts = 1 if history.private is None or history.n_private is None else 2
+    weighted = [
+        replace(test, p_value=min(1.0, parts * 2 ** len(test.accounts) * test.p_value))
+        for test in found
+    ]
+    return (min(weighted, key=lambda test: test.p_value),)
+
+
+def _tests_of_leaders(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
+    m = len(history.names)
+    if m < FEWEST:
+        return Skipped(detector.title, f"needs {FEWEST} accounts, got {m}")
+    found = _far_ahead(history, history.scores, history.n, detector=detector)
+    if history.private is not None and history.n_private is not None:
+        # Leaked labels of the private part need not show in the public score.
+        found += _far_ahead(
+            history, history.private, history.n_private, detector=detector, where="in private "
+        )
+    return tuple(found)
+
+
+def _far_ahead(
+    history: History, scores: Floats, n: int, *, detector: Detector, where: str = ""
+) -> list[Evidence]:
+    """Return one test for each number of leading accounts, by scores on n points."""
+    m = len(history.names)
+    loss = metric_named(history.metric).worst is not None
+    lost = 1 - scores
+    if history.metric.partition(":")[0] in _SQUARED:
+        lost = np.sqrt(lost)
+    rows_of = [history.rows_of(code) for code in range(m)]
+    best = np.array([rows[np.argmin(lost[rows])] for rows in rows_of])
+    wrong = lost[best] * n
+    order = np.argsort(wrong, kind="stable")
+    # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
+    half = min(0.5, _NO_LOSS * float(np.median(wrong))) if loss else 0.5
+    errors = wrong[order] + half
+    # The ``i g_i`` of the notes above.
+    steps = np.arange(1, m) * np.diff(np.log(np.maximum(errors, 1e-300)))
+    log_errors = np.log(np.maximum(lost * n + half, 1e-300))
+    known = detector is NEAR_PERFECT
+    least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP
+    found = []
+    for j in range(1, min(TOGETHER, m - 3) + 1):
+        later = steps[j : j + max(NEIGHBOURS, m // 3)]
+        mean = float(later.mean())
+        alone = 1.0
+        # Half an answer more: whole answers are floats here.
+        nearly = not known or loss or wrong[order[j - 1]] <= _NEARLY * n + 0.5
+        fewer = least * (max(1.0, j / _FRIENDS) if known else j)
+        # A smaller lead is no sign of known labels, and keeps the p-value 1.
+        if nearly and errors[j] >= fewer * errors[j - 1]:
+            ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
+            spaced = float(f.sf(ratio, 2, 2 * len(later)))
+            rate = min(1.0, float(errors[j]) / n)
+            # Counting alone: so few errors at the next account's rate, corrected for m accounts.
+            # The mean loss of n points varies far less than by these factors.
+            counted = 0.0 if loss else float(binom.cdf(math.floor(wrong[order[j - 1]]), n, rate))
+            jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
+            alone = max(min(1.0, 2 * min(spaced, jump)), min(1.0, m * counted))
+        found.append(
+            Evidence(
+                detector=detector,
+                accounts=tuple(history.names[c] for c in order[:j]),
+                p_value=max(alone, 1e-300),
+                says=(
+                    f"{where}{scores[best[order[j - 1]]]:.4g} where the next account reaches "
+                    f"{scores[best[order[j]]]:.4g}"
+                ),
+                rows=best[order[:j]],
+            )
+        )
+    return found
+
+
+def _jump(history: History, errors: Floats, group: Ints, reached: float) -> float:
+    """Return the p-value of the jump to few errors, given the improvements of all others.
+
+    `errors`, (k,), are the logarithms of the submissions' errors.
+    """
+    inside = np.isin(history.codes, group)
+    first = int(np.flatnonzero(inside & (errors <= math.log(reached) + 1e-9))[0])
+    # Nothing came before to jump from.
+    if first == 0:
+        return 1.0
+    jump = float(errors[:first].min() - errors[first])
+    steps = []
+    for code in range(len(history.names)):
+        if code not in group:
+            # Improvements of each account over its own best.
+            own = np.minimum.accumulate(errors[history.rows_of(code)])
+            steps.append(-np.diff(own))
+    others = np.concatenate(steps)
+    others = others[others > 0]
+    if len(others) < FEWEST or jump <= 0:
+        return 1.0
+    # Bonferroni over all improvements, the jump included.
+    return min(1.0, (len(others) + 1) * float(f.sf(jump / others.mean(), 2, 2 * len(others))))

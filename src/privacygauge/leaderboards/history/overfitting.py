@@ -1,0 +1,476 @@
+"""Gaps between public and private scores at a contest's end, and the part that is luck."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.rates import less, wilson
+from privacygauge.evaluate.slices import holm
+from privacygauge.leaderboards.history.evidence import (
+    FINAL_GAP,
+    PRIVATE_LEAD,
+    WIDE_GAP,
+    Detector,
+    Evidence,
+)
+from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.metrics import Metric, metric_named
+
+_PERFECT_TIES = 1e-12
+"""Standard deviations up to this are rounding: the scores tie, and no gap is tested."""
+_TOP = 0.1
+"""Share of the teams, the best by public score, that are also summarised separately."""
+
+
+@dataclass(frozen=True)
+class TeamEnd:
+    """Final result of one team."""
+
+    account: str
+    """Name of the team."""
+    submissions: int
+    """Number of submissions of the team."""
+    row: int
+    """Submission that the team is judged by: of those it selected the best on the private points,
+    else its best on the public ones.
+    """
+    public: float
+    """Its score on the points whose scores were shown."""
+    private: float
+    """Its score on the other points."""
+    gap: Estimate | None
+    """`public` less `private`; None where the sizes of both parts are not known."""
+    p_value: float | None
+    """Two-sided p-value of "both parts are equally easy for it", after Holm's correction over
+    teams.
+    """
+
+    @property
+    def difference(self) -> float:
+        """`public` less `private`."""
+        return self.public - self.private
+
+
+@dataclass(frozen=True)
+class Overfitting:
+    """Public and private scores of a whole contest."""
+
+    teams: tuple[TeamEnd, ...]
+    """Teams by private score, the best first."""
+    mean: float
+    """Mean over teams of public less private score; without interval, as teams share the points."""
+    top: float
+    """The same for the tenth of the teams with the best public scores, at least one."""
+    slope: float | None
+    """Slope of private on public scores over all submissions, 1 if gains carry over in full; None
+    if all public scores are equal.
+    """
+    ranks: float | None
+    """Rank correlation of the teams' public and private scores; None for a single team."""
+
+
+def gap(
+    scores: tuple[float, float], points: tuple[float, float], metric: Metric, level: float
+) -> tuple[Estimate, float]:
+    """Return the first of two scores less the second, and the p-value of "they are equal".
+
+    The two parts share no points, so their errors are independent.
+
+    Parameters
+    ----------
+    scores : tuple of float
+        Scores on the two parts, in [0, 1].
+    points : tuple of float
+        `Metric.points` of the two parts.
+    metric : Metric
+        If its variance is at most S(1 - S)/points (`Metric.like_share`), both scores have Wilson
+        intervals, combined as Newcombe does. Otherwise the variance is taken to be the largest
+        possible, 1/(4 points), and the interval is conservative.
+    level : float
+        In (0, 1).
+
+    Sources
+    -------
+    Newcombe (1998), method 10.
+    """
+    a, b = scores
+    n, m = points
+    deviation = float(_deviation(scores, points, metric))
+    if metric.like_share:
+        first, second = (
+            Estimate(
+                x,
+                *wilson(x * size, size, level),
+                level=level,
+                n=max(1, int(size)),
+                method="Wilson",
+            )
+            for x, size in zip(scores, points, strict=True)
+        )
+        found = less(first, second)
+    else:
+        half = deviation * float(-ndtri((1 - level) / 2))
+        found = Estimate(
+            value=a - b,
+            low=a - b - half,
+            high=a - b + half,
+            level=level,
+            n=int(n + m),
+            method=("largest variance"),
+        )
+    # Scores that tie give z = 0 and a p-value of 1.
+    z = abs(found.value) / deviation if deviation > _PERFECT_TIES else 0.0
+    return found, float(2 * ndtr(-z))
+
+
+def _deviation(
+    scores: tuple[ArrayLike, ArrayLike], points: tuple[float, float], metric: Metric
+) -> Floats:
+    """Return the standard deviation of the difference of two scores, if they are equal in truth."""
+    a, b = map(np.asarray, scores)
+    n, m = points
+    pooled = (a * n + b * m) / (n + m)
+    # Scores may lie outside [0, 1] by rounding.
+    variance = np.clip(pooled * (1 - pooled), 0, None)
+    if not metric.like_share:
+        # The largest variance of a value in [0, 1].
+        variance = np.full_like(pooled, 1 / 4)
+    return np.asarray(np.sqrt(variance * (1 / n + 1 / m)))
+
+
+def rank_correlation(public: Floats, private: Floats) -> float:
+    """Return Spearman's rank correlation; nan for fewer than two teams, or if all are equal."""
+    if len(np.unique(public)) < 2 or len(np.unique(private)) < 2:
+        return math.nan
+    return float(scipy.stats.spearmanr(public, private).statistic)
+
+
+def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
+    """Return the final results on the points without shown scores; None without them.
+
+    Parameters
+    ----------
+    history : History
+        With `private`; with `n_private`, the differences have intervals.
+    level : float
+        In (0, 1), level of each team's interval.
+
+    Sources
+    -------
+    Roelofs et al., "A Meta-Analysis of Overfitting in Machine Learning" (2019), Section 3: the
+    line through all submissions, mean differences of all and of the best tenth, and p-values.
+    """
+    if history.private is None:
+        return None
+    rows = [_final_submission(history, code) for code in range(len(history.names))]
+    public = history.scores[rows]
+    private = history.private[rows]
+    gaps: list[Estimate | None] = [None] * len(rows)
+    adjusted: list[float | None] = [None] * len(rows)
+    if history.n_private is not None:
+        metric = metric_named(history.metric)
+        sizes = (history.n, history.n_private)
+        tested = [gap(pair, sizes, metric, level) for pair in zip(public, private, strict=True)]
+        gaps = [found for found, _ in tested]
+        adjusted = list(map(float, holm(np.array([p for _, p in tested]))))
+    teams = [
+        TeamEnd(
+            account=name,
+            submissions=len(history.rows_of(code)),
+            row=rows[code],
+            public=float(public[code]),
+            private=float(private[code]),
+            gap=gaps[code],
+            p_value=adjusted[code],
+        )
+        for code, name in enumerate(history.names)
+    ]
+    best = np.argsort(-public, kind="stable")[: max(1, round(_TOP * len(rows)))]
+    # Least squares of private on public; the centred public scores make an intercept needless.
+    spread = history.scores - history.scores.mean()
+    ranks = rank_correlation(public, private)
+    return Overfitting(
+        teams=tuple(sorted(teams, key=lambda team: -team.private)),
+        mean=float((public - private).mean()),
+        top=float((public - private)[best].mean()),
+        slope=float(spread @ history.private / (spread @ spread)) if spread.any() else None,
+        ranks=None if math.isnan(ranks) else ranks,
+    )
+
+
+FEWEST_TEAMS = 5
+"""Minimum number of teams: fewer cannot show whether the private part is harder for all."""
+
+
+def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Test for every team whether its public score rose away from the private one step by step.
+
+    The tests are those of `wide_gaps`, and keep their p-values where the gap grew all along: a
+    private part of another kind costs all submissions of a team the same, or all from the first one
+    on that relied on a feature which did not last.
+
+    Notes
+    -----
+    Fewer than forty submissions are never a climb. The gap is looked at where the team's best
+    public score rose, at least twelve times, as means of up to ten blocks. The two neighbouring
+    differences of blocks that rise most are left out: one step lifts no others. What is left must
+    make up three tenths of the judged submission's gap beyond the other teams', and three quarters
+    of all movement in these differences must be upward.
+    """
+    found = _tests_of_gaps(history, FINAL_GAP)
+    if isinstance(found, Skipped):
+        return found
+    typical = _typical_gaps(history)
+    return tuple(
+        test
+        if _grew(history, code, usual=float(np.median(np.delete(typical, code))))
+        else replace(test, p_value=1.0)
+        for code, test in enumerate(found)
+    )
+
+
+def _grew(history: History, code: int, usual: float) -> bool:
+    """Return whether a team's gap beyond the usual one grew with its best public scores."""
+    assert history.private is not None
+    rows = history.rows_of(code)
+    public = history.scores[rows]
+    differences = public - history.private[rows]
+    rose = np.append(True, public[1:] > np.maximum.accumulate(public)[:-1])
+    n_records = int(rose.sum())
+    # So few submissions gain little from scores: large gains that do not last are of the work.
+    if len(rows) < _CLIMB or n_records < _RECORDS:
+        return False
+    blocks = np.array_split(differences[rose], min(_BLOCKS, n_records // 2))
+    rises = np.diff([block.mean() for block in blocks])
+    # A step within a block lifts the differences before it and after it.
+    first = int(np.argmax(rises[1:] + rises[:-1]))
+    others = np.delete(rises, [first, first + 1])
+    judged = _final_submission(history, code)
+    excess = float(history.scores[judged] - history.private[judged]) - usual
+    return bool(
+        others.sum() >= _GROWN * excess and others.sum() >= _UPWARD * np.abs(others).sum() > 0
+    )
+
+
+def wide_gaps(history: History) -> tuple[Evidence, ...]:
+    """Test for every team whether its public score is above the range of luck and selection.
+
+    Teams are compared with each other: a private part that is harder for all, such as a later
+    month, gives all of them the same gap. Any of k submissions made without looking at scores may
+    be the one that is judged, and choosing gains as much as they differ from each other: many near
+    copies of one model offer little choice. The p-value is twice the smaller of two: that of the
+    judged gap, and that of the gap, no larger, that a tenth of the submissions exceed. A private
+    part that is harder for some teams only gives them such gaps too.
+
+    Notes
+    -----
+    Let d be a gap and D the median over the other teams of the median gap of all their submissions.
+    ``(d - D) / s`` is compared with the normal distribution, with s the standard deviation from
+    sampling if the errors of both parts are independent. If the others spread further around their
+    median (1.4826 times their median absolute deviation), since a harder part is not equally hard
+    for all, s is that spread and the distribution is Student's. The error of D is added to s.
+
+    Gaps of one team consist of an error that all its submissions share and errors of their own. The
+    variance t of the latter is at most that of the private scores: nobody chose by them, and
+    growing skill adds to it. The gap of the best of k is at most the shared error plus the largest
+    of k independent ones (Slepian 1962), for the upper limit of t. If k times the p-value of a
+    single gap is smaller, it is used: that holds whatever the submissions share.
+
+    If one submission exceeds a gap with probability p, a tenth of the submissions exceed it with
+    probability at most 10 p, whatever they share (Markov's inequality; Rueger 1978).
+    """
+    found = _tests_of_gaps(history, WIDE_GAP)
+    return () if isinstance(found, Skipped) else found
+
+
+def private_leads(history: History) -> tuple[Evidence, ...]:
+    """Test for every team whether its private score is above the public one by more than luck.
+
+    Gaps are compared with those of the other teams, as in `wide_gaps`: an easier private part
+    raises all of them. Nobody chooses by private scores, but the best private one counts of those
+    that a team selected: the p-value is multiplied by their number.
+    """
+    if isinstance(_tests_of_gaps(history, PRIVATE_LEAD), Skipped):
+        return ()
+    assert history.private is not None
+    assert history.n_private is not None
+    typical = _typical_gaps(history)
+    metric = metric_named(history.metric)
+    found = []
+    for code, name in enumerate(history.names):
+        row = _final_submission(history, code)
+        others = np.delete(typical, code)
+        usual = float(np.median(others))
+        spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
+        pair = float(history.scores[row]), float(history.private[row])
+        sampled = float(_deviation(pair, (history.n, history.n_private), metric))
+        scale = max(spread, sampled) * math.sqrt(1 + math.pi / (2 * len(others)))
+        above = usual - (pair[0] - pair[1])
+        z = above / scale if scale > _PERFECT_TIES else 0.0
+        tail = ndtr(-z) if sampled >= spread else scipy.stats.t.sf(z, len(others) - 1)
+        selected = history.selected
+        chosen = 1 if selected is None else max(1, int(selected[history.rows_of(code)].sum()))
+        says = f"{pair[1]:.4g} on private and {pair[0]:.4g} on public points"
+        found.append(
+            Evidence(
+                detector=PRIVATE_LEAD,
+                accounts=(name,),
+                p_value=min(1.0, max(chosen * float(tail), 1e-300)),
+                says=says,
+                rows=np.array([row]),
+            )
+        )
+    return tuple(found)
+
+
+def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
+    if history.private is None or history.n_private is None:
+        return Skipped(detector.title, "there are no private scores, or their number is not known")
+    n_teams = len(history.names)
+    if n_teams < FEWEST_TEAMS:
+        return Skipped(
+            detector.title,
+            f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
+            f"{n_teams}",
+        )
+    gaps = _typical_gaps(history)
+    return tuple(_test_of_gap(history, detector, code, gaps) for code in range(n_teams))
+
+
+def _typical_gaps(history: History) -> Floats:
+    """Return every team's median gap over all submissions.
+
+    Those that are judged were chosen, and so carry their makers' luck.
+    """
+    assert history.private is not None
+    differences = history.scores - history.private
+    teams = range(len(history.names))
+    return np.array([np.median(differences[history.rows_of(code)]) for code in teams])
+
+
+def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) -> Evidence:
+    assert history.private is not None
+    assert history.n_private is not None
+    row = _final_submission(history, code)
+    of = history.rows_of(code)
+    k = len(of)
+    others = np.delete(gaps, code)
+    usual = float(np.median(others))
+    spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
+    metric = metric_named(history.metric)
+    sizes = (history.n, history.n_private)
+    # The variance of a median of m normals is about pi/2 over m.
+    wider = math.sqrt(1 + math.pi / (2 * len(others)))
+
+    def standard(rows: Ints) -> tuple[Floats, Floats]:
+        # z-scores against the other teams; a scale of 0 is no evidence.
+        public = history.scores[rows]
+        private = private_scores[rows]
+        scale = np.maximum(spread, _deviation((public, private), sizes, metric)) * wider
+        certain = scale > _PERFECT_TIES
+        z = (public - private - usual) / np.where(certain, scale, 1.0)
+        return np.where(certain, z, -np.inf), scale
+
+    def tail(z: Floats) -> Floats:
+        found = ndtr(-z) if normal else scipy.stats.t.sf(z, len(others) - 1)
+        return np.asarray(found, float)
+
+    private_scores = history.private
+    judged, scale = standard(np.array([row]))
+    # Sampling explains the spread of the others: normal, else Student's t on their number.
+    normal = spread * wider < scale[0]
+    chosen = min(1.0, k * float(tail(judged)[0]))
+    if k > 1 and scale[0] > _PERFECT_TIES:
+        doubt = _DOUBT / len(gaps)
+        # The gap has a public error too: its variance is n_private/n of the private one.
+        own = _own_spread(history, of, doubt) * math.sqrt(1 + history.n_private / history.n)
+        chosen = min(chosen, doubt + _best_of(k, float(judged[0]), own / float(scale[0]), tail))
+    p_value = chosen
+    # The gap that at least a tenth of the submissions reach.
+    some = math.ceil(k / _SHARE)
+    if some > 1:
+        exceeded = min(float(judged[0]), float(np.sort(standard(of)[0])[-some]))
+        shared = k / some * float(tail(np.array(exceeded)))
+        p_value = 2 * min(chosen, shared)
+    says = (
+        f"{history.scores[row]:.4g} on public and {private_scores[row]:.4g} on private points, "
+        f"after {k:,} submissions; the gap of the other teams is {usual:.4g} in the median"
+    )
+    p_value = min(1.0, max(p_value, 1e-300))
+    return Evidence(
+        detector=detector,
+        accounts=(history.names[code],),
+        p_value=p_value,
+        says=says,
+        rows=np.array([row]),
+    )
+
+
+def _own_spread(history: History, rows: Ints, doubt: float) -> float:
+    """Return an upper limit on the standard deviation of one team's private scores."""
+    assert history.private is not None
+    of = history.private[rows]
+    different = np.unique(history.private)
+    # Rounded scores may be further apart than they look, by up to half a step each.
+    step = float(np.diff(different).min()) if len(different) > 1 else 1.0
+    # An upper confidence limit of the variance at 1 - doubt, by the chi-squared distribution.
+    squares = (len(of) - 1) / scipy.stats.chi2.ppf(doubt, len(of) - 1)
+    return float((of.std(ddof=1) + step / 2) * math.sqrt(squares))
+
+
+def _best_of(k: int, z: float, own: float, tail: Callable[[Floats], Floats]) -> float:
+    """Return the probability that the largest of k errors exceeds z.
+
+    Parameters
+    ----------
+    k : int
+    z : float
+    own : float
+        Standard deviation of the unshared part of the errors, which have standard deviation 1.
+    tail : callable
+        Upper tail of an error; the shared part has the same one, scaled.
+    """
+    if own >= 1:
+        return 1.0
+    # Density of the largest of k standard normals, integrated against the shared part's tail.
+    x = np.linspace(-9.0, 9.0, 3_601)
+    density = k * np.exp(-(x**2) / 2 + (k - 1) * log_ndtr(x)) / math.sqrt(2 * math.pi)
+    beyond = tail((z - own * x) / math.sqrt(1 - own**2))
+    return float(np.trapezoid(density * beyond, x))
+
+
+_TO_SIGMA = 1.4826
+"""Factor from the median absolute deviation to the standard deviation of normals."""
+_SHARE = 10
+"""Number k such that the gap exceeded by one submission in k is tested with the judged one."""
+_CLIMB = 40
+"""Minimum number of submissions that can be a climb on the public score."""
+_RECORDS = 12
+"""Minimum number of best public scores among which a gap's growth is looked for."""
+_BLOCKS = 10
+"""Largest number of blocks of best public scores between which gaps are compared."""
+_GROWN = 0.3
+"""Share of the gap that must have grown besides its largest step."""
+_UPWARD = 0.75
+"""Upward share of all movement besides that step."""
+_DOUBT = 1e-3
+"""Probability, over all teams, that submissions differ by more than their upper limit."""
+
+
+def _final_submission(history: History, code: int) -> int:
+    """Return the submission that a team is judged by."""
+    assert history.private is not None
+    of = history.counting(history.rows_of(code))
+    if history.selected is not None and history.selected[of].any():
+        of = of[history.selected[of]]
+        return int(of[np.argmax(history.private[of])])
+    return int(of[np.argmax(history.scores[of])])

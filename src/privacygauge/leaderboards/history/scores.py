@@ -1,0 +1,488 @@
+"""Evidence in the scores alone: steps of single points or of blocks, and random labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.stats import binom, chi2, gamma
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.leaderboards.history.evidence import (
+    BLOCK_SCAN,
+    CHANCE_SCORES,
+    SCORE_SCAN,
+    Detector,
+    Evidence,
+    best_group,
+    log_excess,
+    log_many,
+    log_run_tail,
+    longest_run,
+    probability,
+)
+from privacygauge.leaderboards.history.record import History
+
+SINGLE = 0.78
+"""Rate of single steps: P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2."""
+_MEMORY = 16
+"""Number of latest submissions over which the best score is taken as a scan's current level."""
+_AROUND = 8
+"""Distance from an unsubmitted base, in right answers, within which other scores are counted."""
+_STRAY = 0.02
+"""Largest number of scores in that range more than one off the base, per score that is one off."""
+_BESIDE = 3
+"""Margin, in right answers, within which other accounts count as scoring like a group."""
+_CHANGES = 7
+"""Minimum changes of the score in a run: a constant score is also always one off another."""
+_GROUP = 8
+"""Largest group of accounts among which a scan is suspected to be split."""
+BAND = 3.3
+"""Standard deviations around 1/m: one random query in a thousand lies outside."""
+_CHANCE = 0.5
+"""Share of an honest account's submissions that may score at chance, unless others' do more."""
+TEAMS = 5
+"""Number of accounts that, if all do the same, show that the task or a custom is the cause."""
+_GOOD = 0.8
+"""Quantile of the other accounts' levels that says how far beyond chance the task lets one get."""
+_TAIL = 0.001
+"""Level for calling scores too wide, a rise too frequent, or an account suspect by itself."""
+_CLOSE = 0.01
+"""Lower tail probability below which scores are too close together for random labels."""
+_RISING = 2.33
+"""Standard deviations of a trend that random labels exceed in one account in a hundred."""
+
+
+def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Test every account, and the best group, for scores that move by ones."""
+    if not history.exact:
+        return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
+    rows = [history.rows_of(code) for code in range(len(history.names))]
+    runs = [_single_steps(history, of) for of in rows]
+    found = [
+        _scan_evidence((name,), of, run)
+        for name, of, run in zip(history.names, rows, runs, strict=True)
+    ]
+    # The group is grown from accounts that do not stand out alone, the smallest steps first.
+    typical = [
+        np.median(np.abs(np.diff(history.n_correct[of]))) if len(of) > 1 else math.inf
+        for of in rows
+    ]
+    limit = lone_account_threshold(len(rows))
+    group, log_p = best_group(
+        [int(i) for i in np.argsort(typical, kind="stable") if runs[i][0] > limit],
+        lambda some: (
+            _single_steps(history, _merge_rows(rows, some))[0]
+            if len(some) <= _GROUP and not _is_crowded(history, rows, some)
+            else 0.0
+        ),
+        len(rows),
+    )
+    if log_p < 0:
+        merged = _merge_rows(rows, group)
+        run = _single_steps(history, merged)
+        taking = np.unique(history.codes[merged[run[1] : run[2] + 1]])
+        names = tuple(history.names[i] for i in taking)
+        found.append(_scan_evidence(names, merged, (log_p, *run[1:])))
+    return tuple(found)
+
+
+def _is_crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
+    """Return whether half of the other accounts score like the group: then the task is the cause.
+
+    If accuracies are close to 1, all accounts are within a few answers of each other. A group then
+    moves by single answers because each account stands still.
+    """
+    levels = np.array([np.median(history.n_correct[of]) for of in rows])
+    others = np.delete(levels, group)
+    inside = levels[list(group)]
+    near = (others >= inside.min() - _BESIDE) & (others <= inside.max() + _BESIDE)
+    return len(others) > 0 and bool(near.mean() >= 0.5)
+
+
+def _merge_rows(rows: Sequence[Ints], group: Sequence[int]) -> Ints:
+    return np.sort(np.concatenate([rows[i] for i in group]))
+
+
+def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]) -> Evidence:
+    log_p, first, last = run
+    # Without a run there is nothing to point at.
+    inside = of[first : last + 1] if log_p < 0 else of[:0]
+    whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
+    says = f"{len(inside):,} submissions in a row{whose} move the score by single right answers"
+    return Evidence(
+        detector=SCORE_SCAN, accounts=names, p_value=probability(log_p), says=says, rows=inside
+    )
+
+
+def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
+    """Return the log p-value of the longest run of single steps, and its first and last places."""
+    counts = history.n_correct[rows]
+    if len(counts) < 2:
+        return 0.0, 0, 0
+    # Rounded scores with few values move by twos, as if around a base in between.
+    finer = bool((history.n_correct % 2).any())
+    places = np.arange(1, len(counts))
+    recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
+    ever = np.maximum.accumulate(counts)[:-1]
+    # A scan may step from the last submission, from a best score that it keeps, or from a fixed
+    # base.
+    references = [
+        counts[:-1],
+        recent,
+        ever,
+        *(np.full(len(places), c) for c in _bases(counts, finer)),
+    ]
+    found = []
+    # Submissions that leave the score where the reference is (steps of 0) are left out of the run.
+    for reference in references:
+        steps = counts[1:] - reference
+        moved = np.flatnonzero(steps != 0)
+        single = np.abs(steps[moved]) == 1
+        start, stop = longest_run(single)
+        if stop == start:
+            continue
+        # From the submission before the first step to the last step of the run.
+        stretch = counts[moved[start] : moved[stop - 1] + 2]
+        moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES and _irregular(
+            stretch[1:], history.n_classes
+        )
+        if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / history.n):
+            log_p = log_run_tail(stop - start, len(single), SINGLE)
+            found.append((log_p, int(places[moved[start]]), int(places[moved[stop - 1]])))
+    if not found:
+        return 0.0, 0, 0
+    log_p, first, last = min(found)
+    # Bonferroni over the references.
+    return min(0.0, log_p + math.log(len(references))), first, last
+
+
+def _bases(counts: Ints, finer: bool) -> Ints:
+    """Return candidate scores of a fixed base: those submitted, and those with both neighbours.
+
+    With two classes every changed label moves the score, and the base itself need not be submitted.
+    Other scores nearby do not come from a scan, so hardly any may exist: a model that moves by
+    twos, as when each point occurs twice, has more of them. If no score of the history is `finer`
+    than twos, only the submitted scores are returned.
+    """
+    submitted = np.unique(counts)
+    if not finer:
+        return submitted
+    # Unsubmitted scores with both neighbours submitted.
+    between = submitted[:-1][np.diff(submitted) == 2] + 1
+    off = np.abs(counts - between[:, None])
+    others = ((off <= _AROUND) & (off > 1)).sum(axis=1)
+    return np.concatenate([submitted, between[others <= _STRAY * (off == 1).sum(axis=1)]])
+
+
+def _irregular(stretch: Ints, m: int | None) -> bool:
+    """Return whether scores differ from those of two files that are sent again and again.
+
+    Two files alternate or come in blocks: the number of changes is compared with that of a random
+    order (Wald and Wolfowitz 1940). If the two scores are one answer apart and there are two
+    classes, they are no scan in any order: changed labels never leave the score as it is. More than
+    two scores are never taken for two files.
+    """
+    scores = np.unique(stretch)
+    if len(scores) != 2:
+        return True
+    if m == 2 and scores[1] - scores[0] == 1:
+        return False
+    low = int(np.count_nonzero(stretch == scores[0]))
+    # Mean and variance of the number of changes in a random order.
+    pairs = 2 * low * (len(stretch) - low)
+    middle = pairs / len(stretch)
+    variance = middle * (pairs - len(stretch)) / (len(stretch) * (len(stretch) - 1))
+    changes = int(np.count_nonzero(np.diff(stretch)))
+    return bool(abs(changes - middle) <= BAND * math.sqrt(max(variance, 0.0)) + 1)
+
+
+def _blind(steps: Ints, wrong: float) -> bool:
+    """Return whether single steps rise no more often than blind changes do.
+
+    A changed label turns right where it was wrong. A scan changes the least confident labels first,
+    and these are right at least half of the time, unless most labels are wrong. A team that
+    improves rises far more often than that.
+    """
+    rises = int(np.count_nonzero(steps > 0))
+    return bool(binom.sf(rises - 1, len(steps), max(0.5, wrong)) >= _TAIL)
+
+
+def at_chance(history: History) -> Bools:
+    """Return which submissions, (k,), score within `BAND` standard deviations of 1/m."""
+    middle, deviation = _chance(history)
+    off = np.abs(history.n_correct - middle)
+    # Rounded scores get half a step of tolerance.
+    return np.asarray(off <= BAND * deviation + max(history.step, 1.0) / 2)
+
+
+def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Test every account, and the best group, for scores of random labels."""
+    if not history.counted and history.metric != _AUC:
+        return Skipped(
+            CHANCE_SCORES.title,
+            f"the scores are {history.metric}, not right answers: what random submissions score "
+            "is not known",
+        )
+    if history.n_classes is None and history.counted:
+        return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
+    near = at_chance(history)
+
+    def counted(group: Sequence[int]) -> Bools:
+        # Equal scores in a row may be one file sent again, and count once.
+        of = np.flatnonzero(np.isin(history.codes, group))
+        fresh = of[np.concatenate([[True], np.diff(history.n_correct[of]) != 0])]
+        flags = near[fresh]
+        counts = history.n_correct[fresh[flags]]
+        plausible = as_wide(history, counts) and is_centred(history, counts)
+        plausible = plausible and afresh(history, fresh[flags])
+        return np.asarray(flags & plausible)
+
+    what = "score as random labels do"
+    # If the task is hard for all, the others show how often honest work scores like that.
+    shares = np.bincount(history.codes, weights=near) / np.bincount(history.codes)
+    levels = np.array(
+        [np.median(history.n_correct[history.rows_of(c)]) for c in range(len(shares))]
+    )
+    middle, deviation = _chance(history)
+
+    def usual(group: Sequence[int]) -> float:
+        others = np.delete(shares, list(group))
+        beside = np.delete(levels, list(group))
+        # Where good accounts are hardly beyond the band, a weak one is within it without cheating.
+        if len(beside) and np.quantile(beside, _GOOD) <= middle + 1.5 * BAND * deviation:
+            return 1.0
+        # If all accounts score at chance and there are enough of them, the task is hard.
+        if not len(others) and len(shares) >= TEAMS:
+            return 1.0
+        return max(_CHANCE, float(np.median(others))) if len(others) else _CHANCE
+
+    return per_account_and_group(
+        history, CHANCE_SCORES, flags=near, counted=counted, rate=usual, what=what
+    )
+
+
+def per_account_and_group(
+    history: History,
+    detector: Detector,
+    flags: Bools,
+    counted: Callable[[Sequence[int]], Bools],
+    rate: float | Callable[[Sequence[int]], float],
+    what: str,
+) -> tuple[Evidence, ...]:
+    """Return the evidence on every account, and on the best group where there are several.
+
+    Parameters
+    ----------
+    history : History
+    detector : Detector
+    flags : array of shape (k,)
+        Submissions that count as evidence.
+    counted : callable
+        Maps accounts to the flags that count for them.
+    rate : float or callable
+        Largest probability of a flag under the null; or a function of the accounts that returns it.
+    what : str
+        Behaviour of a flagged submission, in words.
+    """
+
+    def log_p(group: Sequence[int]) -> float:
+        most = rate(group) if callable(rate) else rate
+        # Stretches of a group in time are no evidence: beginnings look alike.
+        return (
+            log_excess(counted(group), most) if len(group) == 1 else log_many(counted(group), most)
+        )
+
+    every = range(len(history.names))
+    alone = [log_p((code,)) for code in every]
+    found = [
+        _evidence(history, detector, group=(code,), log_p=tail, flags=flags, what=what)
+        for code, tail in zip(every, alone, strict=True)
+    ]
+    counts = np.bincount(history.codes, weights=flags, minlength=len(every))
+    shares = counts / np.bincount(history.codes, minlength=len(every))
+    ranked = [
+        int(i)
+        # By share of flagged submissions, ties by their number; accounts that stand out alone are
+        # left out.
+        for i in np.lexsort((-counts, -shares))
+        if alone[i] > lone_account_threshold(len(every))
+    ]
+    group, together = best_group(ranked, log_p, len(every))
+    # Members with less than half of the group's mean number of flags are not accused.
+    members = [code for code in group if 2 * counts[code] >= counts[list(group)].mean()]
+    if len(members) > 1:
+        found.append(
+            _evidence(history, detector, group=members, log_p=together, flags=flags, what=what)
+        )
+    return tuple(found)
+
+
+def lone_account_threshold(accounts: int) -> float:
+    """Return the log p-value below which an account stands out alone.
+
+    Groups are formed among the others, which no test would find alone.
+    """
+    return math.log(_TAIL / accounts)
+
+
+def _evidence(
+    history: History,
+    detector: Detector,
+    group: Sequence[int],
+    log_p: float,
+    flags: Bools,
+    what: str,
+) -> Evidence:
+    of = np.flatnonzero(np.isin(history.codes, group))
+    inside = of[flags[of]]
+    names = tuple(history.names[i] for i in sorted(group))
+    whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
+    says = f"{len(inside):,} of {len(of):,} submissions{whose} {what}"
+    return Evidence(
+        detector=detector, accounts=names, p_value=probability(log_p), says=says, rows=inside
+    )
+
+
+_AUC = "auc"
+"""Metric other than accuracies of which chance has a known distribution."""
+_RAREST = 2.3
+"""Deviation of random areas where a class has a share of .05, over that of equal classes."""
+
+
+def _chance(history: History) -> tuple[float, float]:
+    """Return the mean and the standard deviation of the right answers of random labels.
+
+    Of an area under the curve, in n-ths, the deviation is that of classes of equal size (Mann and
+    Whitney 1947), or a larger one that the scores around 1/2 show: random scores spread wider where
+    one class is rarer, up to `_RAREST` times as wide with one example in twenty.
+    """
+    n = history.n
+    if not history.counted:
+        even = math.sqrt((n + 1) / 3)
+        off = np.abs(history.n_correct - n / 2) / even
+        around = off[off <= BAND * _RAREST]
+        wider = math.sqrt(float(np.mean(around**2))) if len(around) else 1.0
+        return n / 2, even * min(max(wider, 1.0), _RAREST)
+    assert history.n_classes is not None
+    m = history.n_classes
+    return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
+
+
+def narrow(history: History, counts: Ints) -> bool:
+    """Return whether right answers spread no wider than Bin(n, 1/m)."""
+    if len(counts) < 2:
+        return True
+    _, deviation = _chance(history)
+    # Chi-squared with len(counts) - 1 degrees of freedom, in the normal approximation.
+    spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
+    return bool(spread <= chi2.isf(_TAIL, len(counts) - 1))
+
+
+def as_wide(history: History, counts: Ints) -> bool:
+    """Return whether right answers spread as wide as Bin(n, 1/m), and no wider.
+
+    Random labels are drawn independently each time. Submissions of one weak model have much in
+    common, and their scores lie closer together.
+    """
+    if len(counts) < 2:
+        return True
+    _, deviation = _chance(history)
+    spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
+    return bool(narrow(history, counts) and spread >= chi2.ppf(_CLOSE, len(counts) - 1))
+
+
+def afresh(history: History, rows: Ints) -> bool:
+    """Return whether each account's right answers are independent of its earlier submissions.
+
+    Random labels are drawn independently: successive differences have twice the variance of
+    Bin(n, 1/m) (von Neumann 1941), and rises are as frequent as falls among all pairs (Mann 1945).
+    Models that improve, or are trained again, share most right answers with the previous ones.
+    """
+    _, deviation = _chance(history)
+    total = mean = variance = 0.0
+    trend = trend_variance = 0.0
+    for code in np.unique(history.codes[rows]):
+        counts = history.n_correct[rows[history.codes[rows] == code]]
+        k = len(counts)
+        if k > 1:
+            # Mean and variance of the sum for normals; neighbouring differences share a term.
+            total += float((np.diff(counts) ** 2).sum()) / (2 * deviation**2)
+            mean += k - 1
+            variance += 3 * k - 4
+            # Kendall's statistic, and its variance in a random order.
+            trend += float(np.sign(counts[None] - counts[:, None])[np.triu_indices(k, 1)].sum())
+            trend_variance += k * (k - 1) * (2 * k + 5) / 18
+    if mean == 0:
+        return True
+    # Too small a sum, tested by a gamma distribution of that mean and variance, means too close.
+    least = gamma.ppf(_CLOSE, mean**2 / variance, scale=variance / mean)
+    return bool(total >= least and trend <= _RISING * math.sqrt(trend_variance))
+
+
+def is_centred(history: History, counts: Ints) -> bool:
+    """Return whether the mean of right answers lies where that of Bin(n, 1/m) does."""
+    if not len(counts):
+        return True
+    middle, deviation = _chance(history)
+    return bool(abs(counts.mean() - middle) <= BAND * deviation / math.sqrt(len(counts)))
+
+
+_PARITY = 0.6
+"""Rate of steps of one parity; of two Poisson variables it is below a half, steps of 0 left out."""
+_BLOCK = 16
+"""Largest step from a base, in right answers, that suggests blocks of few labels."""
+_VALUES = 3
+"""Minimum number of different scores; two are two files."""
+
+
+def block_scans(history: History) -> tuple[Evidence, ...]:
+    """Test every account for scores that move in steps of one parity.
+
+    With two classes, L changed labels move the score by L less twice the number that was right. No
+    tests where the scores are rounded, or where half of the accounts move like this: then each
+    point may be in the test set twice.
+    """
+    if not history.exact or history.n_classes != 2:
+        return ()
+    found = []
+    for code, name in enumerate(history.names):
+        of = history.rows_of(code)
+        counts = history.n_correct[of]
+        before = counts[:-1]
+        ever = np.maximum.accumulate(counts)[:-1] if len(of) else before
+        log_p, inside = min(
+            (
+                _parity_run(counts, before, odd=False, most=2 * _BLOCK),
+                _parity_run(counts, ever, odd=True, most=_BLOCK),
+            ),
+            key=lambda run: run[0],
+        )
+        says = f"{len(inside):,} submissions in a row move the score in steps of one parity"
+        found.append(
+            Evidence(
+                detector=BLOCK_SCAN,
+                accounts=(name,),
+                # Bonferroni over both references.
+                p_value=probability(min(0.0, log_p + math.log(2))),
+                says=says,
+                rows=of[inside],
+            )
+        )
+    common = sum(test.p_value <= _TAIL for test in found) >= len(found) / 2
+    return () if common else tuple(found)
+
+
+def _parity_run(counts: Ints, reference: Ints, *, odd: bool, most: int) -> tuple[float, Ints]:
+    """Return the log p-value of the longest run of steps of one parity, and its places."""
+    steps = counts[1:] - reference
+    # Single steps are odd for anybody whose score hardly moves, and tell nothing.
+    moved = np.flatnonzero(np.abs(steps) > odd)
+    fits = (steps[moved] % 2 == odd) & (np.abs(steps[moved]) <= most)
+    start, stop = longest_run(fits)
+    inside = 1 + moved[start:stop]
+    if len(np.unique(counts[inside])) < _VALUES:
+        return 0.0, inside[:0]
+    return log_run_tail(stop - start, len(moved), _PARITY), inside

@@ -1,0 +1,117 @@
+"""Options of `privacygauge holdout log`, and its run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.kinds.command import Command
+from privacygauge.kinds.request import HelpGroup, Request, amounts, shares
+from privacygauge.leaderboards import names
+from privacygauge.runs.options import Role, argument, asks, option
+
+if TYPE_CHECKING:
+    from privacygauge.kinds.session import Work
+    from privacygauge.leaderboards.history_audit.audit import LeaderboardAudit
+
+METRICS = (*amounts("findings", "suspects"), *shares("explained"))
+"""Metrics that a history can be held to."""
+
+_NAME = "holdout log"
+
+_HELP = """Look for attacks in a leaderboard's history, and replay it under guards.
+
+Example: privacygauge holdout log history.csv --n 10000 --classes 10
+
+Example: privacygauge holdout log history.jsonl --labels labels.npy --fail-above findings=0
+
+Example: privacygauge holdout log Submissions.csv --n 3000 --n-private 7000
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogRequest(Request):
+    """Options of an audit of a leaderboard's history."""
+
+    history: str = argument(
+        "HISTORY",
+        "History: .jsonl, .csv or .parquet with the columns time, account and score (accuracy, or "
+        "right answers); in .jsonl and .parquet also predictions, lists of labels. Or the rows of "
+        "one contest in Meta Kaggle's Submissions.",
+    )
+    n: int | None = asks(
+        "N",
+        "Number of examples in the test set. Default: that of --labels or --predictions.",
+    )
+    classes: int | None = asks("M", "Number of classes. Default: counted in --labels.")
+    metric: str | None = asks(
+        "METRIC",
+        "What the scores are, such as auc or rmse:0:100. Default: what HISTORY says, or accuracy.",
+        offers=names.METRICS,
+    )
+    n_private: int | None = asks(
+        "N",
+        "Number of examples behind the private scores of a contest that has ended.",
+    )
+    predictions: str | None = asks(
+        "FILE",
+        "Submitted labels: .npy of shape (submissions, N) in the order of HISTORY, or .npz with "
+        "an array under each name in its column submission.",
+        role=Role.FILE,
+    )
+    labels: str | None = asks(
+        "FILE",
+        "Hidden labels: .npy or .npz, to replay the history under every guard. No output contains "
+        "them.",
+        role=Role.FILE,
+    )
+    guards: tuple[str, ...] = option(
+        "--guard",
+        "GUARD",
+        "Guard that answers submissions: the history is replayed under it, such as round:2 or "
+        "ladder:0.01; several as a,b. Default: five of them.",
+        offers=names.GUARDS,
+    )
+    level: float = asks(
+        "P",
+        "Level of every interval. An honest history has no finding with at least this probability.",
+        default=0.95,
+    )
+
+
+def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
+    """Run the requested audit."""
+    from privacygauge.leaderboards.history.reading import read_history
+    from privacygauge.leaderboards.history_audit.audit import GUARDS as REPLAYED
+    from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
+
+    files = asked.files()
+    history = read_history(
+        files["history"],
+        n=asked.n,
+        n_classes=asked.classes,
+        predictions=files.get("predictions"),
+        labels=files.get("labels"),
+        metric=asked.metric,
+        n_private=asked.n_private,
+    )
+    return audit_leaderboard(
+        history,
+        guards=asked.guards or REPLAYED,
+        **asked.told(_NAME),
+    )
+
+
+COMMAND = Command(
+    _NAME,
+    group=HelpGroup.TEST_SET,
+    request=LogRequest,
+    play=play,
+    help=_HELP,
+    metrics=METRICS,
+    limits=(
+        "Exit with code 3 if METRIC is above VALUE: findings (their number), suspects (accounts in "
+        "them) or explained (share of the lead that selection alone explains)."
+    ),
+    tables=("records.parquet",),
+)

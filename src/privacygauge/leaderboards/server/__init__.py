@@ -1,0 +1,147 @@
+"""A leaderboard that keeps the labels: a guard, budgets and a log behind one transaction.
+
+Needs the extra ``serve``; with PostgreSQL, also ``postgresql``.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.leaderboards.oracle import Budget
+from privacygauge.leaderboards.server.extra import require_extra
+from privacygauge.runs.folder import scratch
+
+if TYPE_CHECKING:
+    from privacygauge.leaderboards.metrics import Metric
+    from privacygauge.leaderboards.server.board import Board
+    from privacygauge.leaderboards.server.request_parsing import HiddenLabels
+
+
+def open_board(
+    database: str | Path,
+    labels: ArrayLike | HiddenLabels,
+    *,
+    n_classes: int | None = None,
+    guard: str | None = None,
+    scope: str | None = None,
+    budget: Budget | None = None,
+    keep: bool | None = None,
+    metric: str | Metric | None = None,
+    public: float | None = None,
+) -> Board:
+    """Return the board that a database keeps for these labels, creating it if there is none.
+
+    Parameters
+    ----------
+    database : str or pathlib.Path
+        An SQLite file, or a URL such as ``postgresql://user@host/name``.
+    labels : array_like of shape (n,), or HiddenLabels
+        Hidden labels, integers from 0; or numbers, if the metric compares numbers. They stay in
+        memory: the database keeps a digest. `bodies.HiddenLabels` also has names of the points and
+        the classes, which are kept: other names, or another order, are refused later.
+    n_classes : int, optional
+        Default: that of the database, or one more than the largest label.
+    guard : str, optional
+        Guard between accuracy and submitter, as `guards.guard_named` reads it; default: that of the
+        database, or a Ladder with a step of the size of chance. It cannot be changed later.
+    scope : {"account", "board"}, optional
+        Whether the guard remembers each account's submissions separately, or all of them together;
+        default: that of the database, or ``account``. It cannot be changed later.
+    budget : Budget, optional
+        Limits to set; limits that are None stay as they were.
+    keep : bool, optional
+        Whether the submitted labels are kept, so that `rescoring.rescore` can score them again;
+        default: as in the database, or not. It cannot be changed later.
+    metric : str or Metric, optional
+        Metric of submissions, as `metrics.chosen_metric` reads it; default: that of the database,
+        or ``accuracy``. It cannot be changed later.
+    public : float, optional
+        Share of the points, in (0, 1), that answers are about; the others are for the end. Default:
+        all. The points are drawn when the board is begun.
+
+    Raises
+    ------
+    InputError
+        If the extra is missing, the database cannot be used, or it belongs to other labels,
+        another number of classes or another guard.
+    """
+    # Imported here, so that the error about a missing extra comes first.
+    require_extra()
+    from privacygauge.leaderboards.server.opening import BoardOptions, open_or_begin
+    from privacygauge.leaderboards.server.request_parsing import HiddenLabels
+
+    hidden = labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
+    wanted = BoardOptions(
+        n_classes=n_classes,
+        guard=guard,
+        scope=scope,
+        keep=keep,
+        metric_name=metric,
+        public=public,
+        ids=hidden.ids,
+        classes=hidden.classes,
+    )
+    return open_or_begin(database, hidden.values, wanted, budget or Budget())
+
+
+def score(
+    submitted: ArrayLike,
+    *,
+    account: str,
+    labels: ArrayLike,
+    database: str | Path,
+    n_classes: int | None = None,
+    guard: str | None = None,
+    scope: str | None = None,
+    budget: Budget | None = None,
+    metric: str | Metric | None = None,
+    key: str | None = None,
+    trial: bool = False,
+) -> float:
+    """Return the guard's answer to one submission, in [0, 1]: the server's work without HTTP.
+
+    For the scoring script of a platform that knows its submitters. The answer, the guard's new
+    state and the budgets are in the database before this returns.
+
+    Parameters
+    ----------
+    submitted : array_like of shape (n,)
+        A label in 0..n_classes-1 for every point.
+    account : str
+        Submitter, as the platform names them; a new account is created.
+    labels, database, n_classes, guard, scope, budget, metric
+        As for `open_board`.
+    key : str, optional
+        The platform's number of this submission: scored again, it gets the same answer and is
+        not charged.
+    trial : bool, default False
+        For the owner, to try a scoring script: return the answer that the first submission of a new
+        board would get. The database is neither read nor made, and nothing is charged.
+
+    Raises
+    ------
+    InputError
+        As by `open_board`; or if the submission, the name or the key breaks a rule.
+    BudgetError
+        If nothing is left for this account.
+    """
+    with scratch() if trial else nullcontext() as folder:
+        board = open_board(
+            database if folder is None else Path(folder) / "trial.sqlite",
+            labels,
+            n_classes=n_classes,
+            guard=guard,
+            scope=scope,
+            budget=None if trial else budget,
+            metric=metric,
+        )
+        try:
+            board.admit(account)
+            return board.submit(account, submitted, key=None if trial else key).score
+        finally:
+            board.close()

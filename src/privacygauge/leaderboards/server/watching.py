@@ -1,0 +1,196 @@
+"""Detectors that run during a contest: alerts in the log, and fewer submissions per day."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sqlalchemy import Engine, RowMapping, select, update
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools
+from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
+from privacygauge.evaluate.slices import holm
+from privacygauge.leaderboards.history.findings import inspect
+from privacygauge.leaderboards.history.record import History, in_time
+from privacygauge.leaderboards.history.submitted import StoredAnswers
+from privacygauge.leaderboards.metrics import Values, metric_named
+from privacygauge.leaderboards.server.accounts import write_action
+from privacygauge.leaderboards.server.board import unpack_submission
+from privacygauge.leaderboards.server.database import (
+    ACCOUNT,
+    ACTION,
+    BOARD,
+    EXACT,
+    KEPT,
+    SUBMISSION,
+    begun_board,
+    board_row,
+    database_name,
+    reading,
+    writing,
+)
+from privacygauge.leaderboards.server.opening import check_labels, in_board_order, public_of
+from privacygauge.leaderboards.server.request_parsing import HiddenLabels
+
+ALERT = "alert"
+_FEWEST = 20
+"""Number of submissions before the first look."""
+_GROWTH = 1.1
+"""Factor by which the number of submissions grows from one look to the next."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An account that stands out for the first time."""
+
+    account: str
+    """Account of the submissions."""
+    reason: str
+    """Finding, as the log of actions holds it."""
+    p_value: float
+    """Upper bound on its probability for honest work, after Holm's correction over this look."""
+
+
+def look(
+    engine: Engine,
+    *,
+    labels: ArrayLike | HiddenLabels | None = None,
+    throttle: int | None = None,
+    level: float = 0.95,
+) -> tuple[Alert, ...]:
+    """Record and return the accounts that newly stand out in a board's log.
+
+    There is no further look before the log has grown by a tenth since the last one. Look number j
+    spends 6/(pi j)^2 of 1 - `level`, and all looks together spend all of it: an honest contest has
+    no alert, however long it is watched, with a probability of at least `level`.
+
+    Parameters
+    ----------
+    engine : sqlalchemy.Engine
+        Engine of a board's database.
+    labels : array_like of shape (n,), or HiddenLabels, optional
+        Hidden labels: with them, and submissions that are kept, more is found.
+    throttle : int, optional
+        Number of submissions per day for an account that stands out, at least 0; default: as many
+        as before. `actions.show_account` lifts it.
+    level : float
+        In (0, 1).
+
+    Raises
+    ------
+    InputError
+        If there is no board, or the labels are not its own.
+    """
+    if throttle is not None and throttle < 0:
+        raise InputError(f"throttle must be at least 0, got {throttle}")
+    alpha = 1 - checks.level(level)
+    # The look is counted before its result is known: looks that fail have spent their share too.
+    with writing(engine) as connection:
+        board = begun_board(connection)
+        truth = None
+        if labels is not None:
+            hidden = (
+                labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
+            )
+            truth = metric_named(board["metric"]).truth(in_board_order(connection, hidden), None)[0]
+            check_labels(board, truth, database_name(engine))
+        if board["used"] < max(_FEWEST, math.ceil(_GROWTH * board["looked_at"])):
+            return ()
+        number = board["looks"] + 1
+        connection.execute(update(BOARD).values(looks=number, looked_at=board["used"]))
+    history = history_of_log(engine, board, truth)
+    found = inspect(history, stream(number, "points")).evidence
+    if not found:
+        return ()
+    # The sum of 1/j^2 over all j is pi^2/6.
+    most = alpha * 6 / (math.pi * number) ** 2
+    adjusted = holm(np.array([each.p_value for each in found]))
+    alerts: dict[str, Alert] = {}
+    for place in np.argsort(adjusted, kind="stable"):
+        if adjusted[place] <= most:
+            title = found[place].detector.title
+            for name in found[place].accounts:
+                # The longest reason that the log of actions takes.
+                reason = f"{title}: {found[place].says}"[:500]
+                alerts.setdefault(name, Alert(name, reason, float(adjusted[place])))
+    return tuple(each for each in alerts.values() if _raise_alert(engine, each, throttle))
+
+
+def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> History:
+    """Return a board's log as a history: exact scores, and the answers if they were kept.
+
+    Answers and labels are those of the points that the guard answers about.
+    """
+    metric = metric_named(board["metric"])
+    public = public_of(board)
+    # Histories hold one integer per point.
+    kept = board["keep"] and metric.form == "i" and metric.width(board["n_classes"]) == 1
+    query = (
+        select(SUBMISSION.c.number, SUBMISSION.c.score, ACCOUNT.c.name, EXACT.c.public)
+        .join(ACCOUNT)
+        .join(EXACT, EXACT.c.number == SUBMISSION.c.number)
+        .where(SUBMISSION.c.number <= board["used"])
+        .order_by(SUBMISSION.c.number)
+    )
+    with reading(engine) as connection:
+        rows = connection.execute(query).mappings().all()
+    seen = slice(None) if public is None else public
+    answers = None
+    if kept:
+        answers = _store_answers(engine, board, [row["number"] for row in rows], seen)
+    truth = None if labels is None or not kept else labels[seen]
+    return in_time(
+        None,
+        [row["name"] for row in rows],
+        [row["public"] for row in rows],
+        n=board["n"] if public is None else int(public.sum()),
+        n_classes=board["n_classes"] or None,
+        answers=answers,
+        labels=truth,
+        guard=board["guard"],
+        shown=[row["score"] for row in rows],
+        metric=board["metric"],
+    )
+
+
+def _store_answers(
+    engine: Engine, board: RowMapping, numbers: Sequence[int], seen: slice | Bools
+) -> StoredAnswers:
+    """Return the kept submissions on the public points, one at a time in memory."""
+    n = board["n"]
+    m = board["n_classes"]
+    public = n if isinstance(seen, slice) else int(seen.sum())
+
+    def rows() -> Iterator[NDArray[Any]]:
+        for number in numbers:
+            # A transaction each: a long one would keep SQLite's write-ahead log from being reset.
+            with reading(engine) as connection:
+                query = select(KEPT.c.content).where(KEPT.c.number == number)
+                content = bytes(connection.execute(query).scalar_one())
+            yield unpack_submission(content, n, m)[seen]
+
+    return StoredAnswers.written(rows(), public, np.min_scalar_type(m - 1))
+
+
+def _raise_alert(engine: Engine, alert: Alert, throttle: int | None) -> bool:
+    """Write an alert unless the account has one; return whether it was new."""
+    with writing(engine) as connection:
+        # Lock the board, so that two actions cannot take the same number.
+        board_row(connection)
+        account = connection.execute(
+            select(ACCOUNT.c.id).where(ACCOUNT.c.name == alert.account)
+        ).scalar_one()
+        same = ACTION.c.account_id == account, ACTION.c.kind == ALERT
+        if connection.execute(select(ACTION.c.number).where(*same)).first() is not None:
+            return False
+        write_action(connection, ALERT, account, alert.reason)
+        if throttle is not None:
+            changed = update(ACCOUNT).where(ACCOUNT.c.id == account)
+            connection.execute(changed.values(per_day=throttle))
+    return True

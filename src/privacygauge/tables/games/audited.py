@@ -1,0 +1,625 @@
+"""The privacy game against a generator, from its options to the results of the attacks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from numbers import Real
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import TIED, tied
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.by_target import (
+    AttackEvaluation,
+    TargetEvaluation,
+    TargetScores,
+    evaluate_targets,
+)
+from privacygauge.evaluate.claim import bonferroni_level
+from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.evaluate.detectable import enough_guesses, smallest_accuracy
+from privacygauge.evaluate.direction import InvertedAttack
+from privacygauge.evaluate.epsilon import epsilon_of_values
+from privacygauge.evaluate.evaluation import title
+from privacygauge.runs.execute import Progress
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.options import keyword
+from privacygauge.tables.attacks.attack import TableAttack
+from privacygauge.tables.attacks.suite import suite_for_few, suite_for_many
+from privacygauge.tables.games.attribute import (
+    Attribute,
+    ValuesGuessed,
+    attribute_game,
+    guessed_values,
+    middles_of_fifths,
+    strongest,
+    value_names,
+)
+from privacygauge.tables.games.games import Game, game_named, make_setting
+from privacygauge.tables.games.releases import Making, make_releases, open_releases, utility_of
+from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
+from privacygauge.tables.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
+from privacygauge.tables.games.worlds import OnWorlds, split_attacks
+from privacygauge.tables.generators.generator import Generator
+from privacygauge.tables.options import GameDesign
+from privacygauge.tables.selection import (
+    Selection,
+    TargetsAsked,
+    Vulnerability,
+    select_targets,
+    vulnerability_of_records,
+)
+from privacygauge.tables.table import Table
+from privacygauge.tables.utility import Utility
+
+# Results of attacks on a generator: by target, by selection, and of the strongest attack.
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Attacked records."""
+
+    rows: Ints
+    """(r,) Rows in the user's table."""
+    ids: NDArray[Any]
+    """(r,) Ids as given by the user, or row numbers."""
+    scores: Floats
+    """(r,) Vulnerability: mean distance to the nearest other records of the whole table."""
+    ranks: Ints
+    """(r,) Rank in the whole table; 1 is the most vulnerable record."""
+    contents: Mapping[str, NDArray[Any]]
+    """Columns of the user's data; empty unless the user asked for them."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetGroup:
+    """Targets selected by one rule, and the results of the attacks on them."""
+
+    method: str
+    """Rule that selected them."""
+    positions: Ints
+    """(g,) Positions among the targets."""
+    means: tuple[Estimate, ...]
+    """Mean AUC of each attack; the interval generalises to records selected by this rule."""
+    deviations: tuple[float, ...]
+    """Standard deviation of each attack's AUC over the records; 0 for a single record."""
+
+
+@dataclass(frozen=True, eq=False)
+class Headline:
+    """Result that the verdict names.
+
+    Attack and record are chosen on the adversary's own tables. The numbers come from the tables in
+    question, so the choice needs no correction.
+    """
+
+    attack: int
+    """Position of the attack."""
+    target: int
+    """Position of the record that the attack identifies best."""
+    auc: Estimate
+    """Mean AUC over the targets."""
+    worst: TargetEvaluation
+    """Result of the attack on that record."""
+
+
+def evaluate_attacks(
+    scores: GameScores, level: float, on_worlds: Sequence[OnWorlds] = ()
+) -> tuple[tuple[AttackEvaluation, ...], tuple[Skipped, ...]]:
+    """Evaluate the attacks; also return the reasons why some were skipped.
+
+    The signals of the attacks on worlds, `on_worlds`, are among the scores of the attacks on
+    tables.
+
+    Raises
+    ------
+    InputError
+        If no attack could be evaluated.
+    """
+    played: list[AttackEvaluation] = []
+    skipped: dict[Skipped, None] = {}
+    attacks: tuple[TableAttack | OnWorlds, ...] = (*scores.attacks, *on_worlds)
+    for place, attack in enumerate(attacks):
+        found: Sequence[ScoredTarget | Skipped]
+        if isinstance(attack, OnWorlds):
+            of_worlds = attack.of(scores)
+            found = [of_worlds] if isinstance(of_worlds, Skipped) else of_worlds
+        else:
+            found = list(scores.of(place))
+        reasons = [x for x in found if isinstance(x, Skipped)]
+        if reasons:
+            skipped.update(dict.fromkeys(reasons))
+            continue
+        scored = [x for x in found if isinstance(x, ScoredTarget)]
+        notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
+        rows = list(_scores(scored))
+        # A constant score cannot rank anything: its AUC of 1/2 would only look like safety.
+        if all(tied(row.score) for row in rows):
+            skipped[Skipped(title(attack.name, attack.variant, ""), TIED)] = None
+            continue
+        played.append(
+            evaluate_targets(
+                attack.name,
+                rows,
+                level,
+                variant=attack.variant,
+                notes=notes,
+                n_attacks=len(attacks),
+            )
+        )
+    if not played:
+        first = next(iter(skipped))
+        raise InputError(f"no attack could be played: {first.name} {first.reason}")
+    return tuple(played), tuple(skipped)
+
+
+def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
+    for found in scored:
+        blocks = found.blocks
+        lengths = [len(block.secret) for block in blocks]
+        # Numbers of the tables in question, which are the independent units.
+        release = np.concatenate(
+            [np.arange(block.released.start, block.released.stop) for block in blocks]
+        )
+        yield TargetScores(
+            own=np.stack([answer.own for answer in found.answers]),
+            inside=np.stack([block.inside for block in blocks]),
+            score=found.released,
+            secret=found.secret,
+            release=release,
+            block=np.repeat(np.arange(len(blocks)), lengths),
+        )
+
+
+def group_of(
+    selection: Selection, setting: Setting, played: Sequence[AttackEvaluation], level: float
+) -> TargetGroup:
+    """Return the mean AUC of every attack over the records of a selection."""
+    positions = np.searchsorted(setting.targets, selection.rows)
+    owner = None if setting.unit is None else setting.unit[selection.rows]
+    means = []
+    deviations = []
+    for attack in played:
+        values = attack.aucs[positions]
+        if len(values) > 1:
+            means.append(
+                rates.mean(values, level, unit="records", owner=owner, least=0.0, most=1.0)
+            )
+            deviations.append(float(np.std(values, ddof=1)))
+        # A single record has no spread over records: its own interval, over tables, is all there
+        # is.
+        else:
+            means.append(attack.targets[int(positions[0])].auc)
+            deviations.append(0.0)
+    return TargetGroup(selection.method, positions, tuple(means), tuple(deviations))
+
+
+def headline_of(played: Sequence[AttackEvaluation]) -> Headline:
+    """Return the attack with the highest mean AUC, and the record that it identifies best."""
+    # Chosen on the adversary's own tables alone; the numbers shown come from the others.
+    best = int(np.argmax([attack.own_auc.mean() for attack in played]))
+    worst = int(np.argmax(played[best].own_auc))
+    return Headline(best, worst, played[best].auc, played[best].targets[worst])
+
+
+def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate | Skipped:
+    """Return the rank correlation between the vulnerability scores and the AUCs of an attack."""
+    found = rank_correlation(targets.scores, best.aucs, level)
+    if isinstance(found, Skipped):
+        return Skipped("vulnerability against AUC", found.reason)
+    return found
+
+
+def targets_of(
+    table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
+) -> Targets:
+    """Return the targets with their names, scores and columns to show."""
+    missing = [name for name in show if name not in table.schema.names]
+    if missing:
+        raise InputError(
+            f"no column {missing[0]!r} to show; the columns are "
+            f"{checks.short_list(table.schema.names)}"
+        )
+    frame = table[rows].to_frame()
+    contents = {name: np.asarray(frame[name]) for name in show}
+    return Targets(
+        rows=rows,
+        ids=names[rows],
+        scores=known.scores[rows],
+        ranks=known.ranks[rows],
+        contents=contents,
+    )
+
+
+MANY = 50
+"""Number of targets above which the shared pool and cheaper attacks are the default."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratorOptions(GameDesign):
+    """Options of a game; see `audit_synthetic`."""
+
+    targets: TargetsAsked = keyword(
+        "The records to attack: a number per selection, ``all`` records, rows, or named groups of "
+        "rows.",
+        default=10,
+    )
+    attacks: Sequence[TableAttack | OnWorlds] | None = keyword(
+        "Attacks; default: the full suite for up to 50 targets, a cheap one for more. `OnWorlds` "
+        "plays LiRA, RMIA or another attack on worlds with a record's signals in the tables.",
+        default=None,
+    )
+    half_width: float = keyword(
+        "Wanted half-width of the interval of an AUC near 1/2; of guesses about an attribute, half "
+        "of the way from guessing to certainty that their number would mostly show.",
+        default=HALF_WIDTH,
+    )
+
+    def chosen_game(self, table: Table, *, few: bool) -> Game:
+        """Return the game of these options on a table, with `few` or many targets."""
+        if self.attribute is None:
+            if self.values:
+                raise InputError("values are those of an attribute: name its column (--attribute)")
+            return game_named(self.game or ("average" if few else "shared"), self.knowledge)
+        return attribute_game(
+            table, self.attribute, self.values, game=self.game, knowledge=self.knowledge
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlayedTables:
+    """Synthetic tables of a game that was played, and its targets."""
+
+    generator: str
+    """Name of the generator."""
+    settings: Mapping[str, Any]
+    """Settings of the generator, as it describes itself."""
+    sizes: Sizes
+    """Numbers of tables and of their records."""
+    n_records: int
+    """Number of records of the user's table."""
+    n_tables: int
+    """Number of synthetic tables made."""
+    targets: Targets
+    """Attacked records."""
+    utility: Utility | Skipped
+    """Utility of one synthetic table."""
+
+    @property
+    def promised(self) -> float | None:
+        """Epsilon that the generator was set to; None if there is none, or a delta as well."""
+        found = self.settings.get("epsilon")
+        if not isinstance(found, Real) or isinstance(found, bool) or self.settings.get("delta"):
+            return None
+        return float(found)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlayedGame(PlayedTables):
+    """Results of attacks on a generator."""
+
+    groups: tuple[TargetGroup, ...]
+    """Targets by the rule that selected them."""
+    attacks: tuple[AttackEvaluation, ...]
+    """Evaluations of the attacks, in the order of the suite."""
+    headline: Headline
+    """Headline of the verdict."""
+    foreseen: Estimate | Skipped
+    """Rank correlation of vulnerability score and AUC over the targets."""
+    seen_from: float | None
+    """Smallest AUC of a record that this many tables would mostly show; None if they are too
+    few."""
+
+    @property
+    def best(self) -> AttackEvaluation:
+        """Attack that the verdict names."""
+        return self.attacks[self.headline.attack]
+
+    @property
+    def n_told(self) -> int:
+        """Number of records that this attack identifies beyond chance."""
+        return int(np.count_nonzero(self.best.told))
+
+    @property
+    def inverted(self) -> tuple[InvertedAttack, ...]:
+        """Inverted attacks: they mistake releases with a record for releases without it."""
+        return tuple(found for attack in self.attacks for found in attack.inverted)
+
+    @property
+    def broken_promise(self) -> bool:
+        """True where the lower bound exceeds the epsilon that the generator was set to."""
+        return self.promised is not None and self.headline.worst.epsilon.low > self.promised
+
+    @property
+    def order(self) -> Ints:
+        """(r,) Positions of the targets, the most exposed first, by the headline's attack."""
+        return np.argsort(-self.best.aucs, kind="stable")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlayedGuesses(PlayedTables):
+    """Results of guesses about a value of each target, by each attack on a generator."""
+
+    column: str
+    """Column whose value is guessed."""
+    values: tuple[str, ...]
+    """(v,) Possible values, as texts."""
+    frequencies: Ints
+    """(v,) Number of records of the user's table that have each value."""
+    middles: bool
+    """True if the values are the middles of the fifths of a column of numbers."""
+    knowledge: str
+    """The adversary's knowledge of the other records: auxiliary or exact."""
+    attacks: tuple[ValuesGuessed, ...]
+    """Guesses of the attacks, in the order of the suite."""
+    selections: tuple[Selection, ...]
+    """Targets by the rule that selected them."""
+
+    @property
+    def best(self) -> ValuesGuessed:
+        """Attack that the verdict names: the most accurate one on the adversary's own tables."""
+        return strongest(self.attacks)
+
+    @property
+    def worst(self) -> int:
+        """Position of the target whose value this attack guesses best on those tables."""
+        return int(np.argmax(self.best.own_accuracy))
+
+    @property
+    def worst_value(self) -> int:
+        """Position of the value that this attack recognises best on those tables."""
+        return int(np.argmax(self.best.own_advantage_of_values))
+
+    @property
+    def each(self) -> float:
+        """Level of each interval of the headline; see `headline_level`."""
+        return headline_level(self.best.level, len(self.targets), len(self.values))
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Accuracy of the guesses, over all targets and tables."""
+        return rates.proportion(self.best.right.ravel(), level=self.each)
+
+    @property
+    def accuracy_of_worst(self) -> Estimate:
+        """Accuracy of the guesses about the worst target."""
+        return rates.proportion(self.best.right[self.worst], level=self.each)
+
+    @property
+    def guessed_best(self) -> Estimate:
+        """Accuracy about the target with the highest lower limit, at a level corrected for all.
+
+        It is above chance if and only if some target is told.
+        """
+        level = bonferroni_level(self.each, len(self.targets))
+        found = (rates.proportion(right, level=level) for right in self.best.right)
+        return max(found, key=lambda accuracy: accuracy.low)
+
+    @property
+    def told(self) -> Bools:
+        """(r,) True for targets whose value the best attack tells; see `ValuesGuessed.told`."""
+        return self.best.told(self.each)
+
+    @property
+    def recognition(self) -> Estimate:
+        """Rate at which the worst value is guessed where it is true, less that where it is not."""
+        return rates.less(*self.best.of_value(self.worst_value, self.each))
+
+    @property
+    def epsilon(self) -> Estimate:
+        """Lower bound on epsilon (`low`) for replacing the worst target's record."""
+        return epsilon_of_values(self.accuracy_of_worst, len(self.values))
+
+    @property
+    def broken_promise(self) -> bool:
+        """True where the lower bound exceeds the epsilon that the generator was set to."""
+        return self.promised is not None and self.epsilon.low > self.promised
+
+    @property
+    def seen_from(self) -> float | None:
+        """Smallest accuracy about a record that this many tables would mostly show."""
+        return smallest_accuracy(self.sizes.tests, self.each, chance=self.best.chance)
+
+    @property
+    def order(self) -> Ints:
+        """(r,) Positions of the targets, the one guessed best first."""
+        return np.argsort(-self.best.right.mean(axis=1), kind="stable")
+
+
+Played = TypeVar("Played")
+
+
+@dataclass(frozen=True, eq=False)
+class ArrangedGame:
+    """A game that is checked and has not begun."""
+
+    making: Making
+    """Making of its tables."""
+    selections: tuple[Selection, ...]
+    """Targets by the rule that selected them."""
+    targets: Targets
+    """Records to attack."""
+    players: tuple[TableAttack, ...]
+    """Attacks on tables, including the signals of the attacks on worlds."""
+    on_worlds: tuple[OnWorlds, ...]
+    """Attacks on worlds, which use the scores of attacks on tables."""
+    level: float
+    """Level of each interval, in (0, 1)."""
+
+    def played(
+        self, scores: GameScores, use: Utility | Skipped
+    ) -> tuple[PlayedGame, tuple[Skipped, ...]]:
+        """Return the results of a game about membership, and the parts that were skipped."""
+        level = self.level
+        setting = self.making.setting
+        attacks, skipped = evaluate_attacks(scores, level, self.on_worlds)
+        headline = headline_of(attacks)
+        game = PlayedGame(
+            **self._tables(use),
+            groups=tuple(group_of(x, setting, attacks, level) for x in self.selections),
+            attacks=attacks,
+            headline=headline,
+            foreseen=foreseen(self.targets, attacks[headline.attack], level),
+            seen_from=setting.sizes.smallest_auc(level),
+        )
+        return game, skipped
+
+    def guessed(
+        self, scores: GameScores, use: Utility | Skipped
+    ) -> tuple[PlayedGuesses, tuple[Skipped, ...]]:
+        """Return the results of a game about an attribute, and the parts that were skipped."""
+        game = self.making.game
+        assert isinstance(game, Attribute)
+        table = self.making.setting.table
+        attacks, skipped = guessed_values(scores, self.level)
+        own = table.values[:, table.schema.names.index(game.column)]
+        middles = game.values == middles_of_fifths(table, game.column)
+        played = PlayedGuesses(
+            **self._tables(use),
+            column=game.column,
+            # A middle is the number of some record: rounded, so that reports do not show it.
+            values=value_names(table, game.column, game.values, digits=3 if middles else 10),
+            frequencies=np.array([np.count_nonzero(own == value) for value in game.values]),
+            middles=middles,
+            knowledge=game.knowledge,
+            attacks=attacks,
+            selections=self.selections,
+        )
+        return played, skipped
+
+    def _tables(self, use: Utility | Skipped) -> dict[str, Any]:
+        """Return the fields of `PlayedTables`."""
+        making = self.making
+        return {
+            "generator": making.generator.name,
+            "settings": making.generator.describe(),
+            "sizes": making.setting.sizes,
+            "n_records": len(making.setting.table),
+            "n_tables": making.game.n_tables(making.setting),
+            "targets": self.targets,
+            "utility": use,
+        }
+
+    def played_in(
+        self,
+        run: str | Path | None,
+        label: str | None,
+        evaluate: Callable[[GameScores, Utility | Skipped], tuple[Played, tuple[Skipped, ...]]],
+        *,
+        invocation: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+        scoring: Progress | None = None,
+    ) -> tuple[Played, tuple[Skipped, ...], tuple[int, int]]:
+        """Play the game; return its results, the parts skipped and `Releases.clipped_numbers`.
+
+        Parameters
+        ----------
+        run : str or Path, optional
+            Folder of the run; None for a temporary one.
+        label : str, optional
+            Column to predict when the utility is measured.
+        evaluate : callable
+            `played` or `guessed`.
+        invocation, n_jobs, progress
+            As in `make_releases`.
+        scoring : callable, optional
+            As in `score_releases`.
+        """
+        making = self.making
+        with kept_or_scratch(run) as folder:
+            # Opened first, so that a folder of another run is rejected before any work.
+            open_releases(making, folder, invocation)
+            use = utility_of(making, label, f"{folder}/utility")
+            releases = make_releases(
+                making, folder, invocation=invocation, n_jobs=n_jobs, progress=progress
+            )
+            place = scores_in(folder, self.players)
+            scores = score_releases(
+                making, releases, self.players, place, n_jobs=n_jobs, progress=scoring
+            )
+            clipped = releases.clipped_numbers
+            found, skipped = evaluate(scores, use)
+        return found, (*skipped, *([use] if isinstance(use, Skipped) else [])), clipped
+
+
+def headline_level(level: float, n_targets: int, n_values: int) -> float:
+    """Return the level of each interval in the headline of guesses about an attribute.
+
+    The intervals are those of the mean, of the worst target and of the one guessed best if there
+    are several, and of the worst value if there are more than two. Without a leak any of them is
+    above chance in at most ``1 - level`` of audits: one side of each errs with its share.
+
+    Examples
+    --------
+    >>> headline_level(0.95, 1, 2), headline_level(0.95, 10, 5)
+    (0.95, 0.975)
+    """
+    looks = 1 + 2 * (n_targets > 1) + (n_values > 2)
+    error = (1 - checks.level(level)) * 2 / max(2, looks)
+    # Two digits, rounded down, so that reports can print the level.
+    digits = 1 - math.floor(math.log10(error))
+    return float(1 - math.floor(error * 10**digits + 1e-9) / 10**digits)
+
+
+def arrange_game(
+    generator: Generator,
+    table: Table,
+    asked: GeneratorOptions,
+    *,
+    owner: Ints | None,
+    ids: ArrayLike | None,
+    show: Sequence[str],
+    seed: int,
+    level: float,
+) -> ArrangedGame:
+    """Return the checked game for the options; `owner` (N,) is the person behind each record.
+
+    Raises
+    ------
+    InputError
+        If the game cannot be played.
+    """
+    # Computed once: needed for the results, and to select the most vulnerable records.
+    known = cache(partial(vulnerability_of_records, table, unit=owner))
+    selections = select_targets(table, asked.targets, select=asked.select, seed=seed, known=known)
+    # Selections may share records; each is attacked once.
+    rows = np.unique(np.concatenate([s.rows for s in selections]))
+    few = len(rows) <= MANY
+    game = asked.chosen_game(table, few=few)
+    tests = asked.tests
+    if tests is None:
+        tests = enough_tests(asked.half_width, level)
+        if isinstance(game, Attribute):
+            n_values = len(game.values)
+            each = headline_level(level, len(rows), n_values)
+            # Of two values: right guesses in a half and the half-width of cases.
+            least = 2 * asked.half_width
+            guesses = enough_guesses(least, each, chance=1 / n_values)
+            tests = max(tests, math.ceil(guesses / len(rows)))
+    sizes = (asked.shadows, tests, asked.size, asked.made)
+    setting = make_setting(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
+    game.check(setting)
+    named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
+    targets = targets_of(table, known(), rows=setting.targets, names=named, show=show)
+    about_value = asked.attribute is not None
+    # Each attack is made once per value of an attribute.
+    default = suite_for_few() if few and not about_value else suite_for_many()
+    attacks = asked.attacks or default
+    if about_value and any(isinstance(attack, OnWorlds) for attack in attacks):
+        raise InputError("attacks on worlds guess membership: leave them out with an attribute")
+    making = Making(game, setting, generator)
+    return ArrangedGame(making, selections, targets, *split_attacks(attacks), level)

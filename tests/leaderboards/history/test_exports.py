@@ -1,0 +1,110 @@
+"""Histories as platforms write them, unedited."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.errors import InputError
+from privacygauge.leaderboards.history.reading import OWN, read_history
+
+SCORES = [0.61, 0.65, 0.7]
+EXPORTS = {
+    "a leaderboard of Kaggle": "Rank,TeamId,TeamName,LastSubmissionDate,Score,SubmissionCount,"
+    'TeamMemberUserNames\n1,7,ann,2026-03-14 09:00:00,0.61,3,"u,v"\n'
+    "2,8,bea,2026-03-15 09:00:00,0.65,1,w\n3,9,cleo,2026-03-16 09:00:00,0.7,1,x\n",
+    "EvalAI": "Team Name,Phase,Status,Submitted At,Accuracy\nann,dev,finished,03/14/2026 09:00:01,"
+    "61.0\nbea,dev,finished,03/15/2026 09:00:01,65.0\nbea,dev,failed,03/15/2026 10:00:01,\n"
+    "cleo,dev,finished,03/16/2026 09:00:01,70.25\n",
+    "Codabench": "ID,Owner,Phase,Created When,Status,Score\n"
+    "1,ann,F,2026-03-14 09:00,Finished,0.61\n"
+    "2,bea,F,2026-03-15 09:00,Finished,0.65\n3,bea,F,2026-03-15 10:00,Failed,\n"
+    "4,cleo,F,2026-03-16 09:00,Finished,0.7\n",
+    "DrivenData": "Rank,User or team,Public score,Timestamp\n3,ann,0.61,2026-03-14 09:00:00 UTC\n"
+    "2,bea,0.65,2026-03-15 09:00:00 UTC\n1,cleo,0.7,2026-03-16 09:00:00 UTC\n",
+    "mornings": "Account,Time,Score\nann,3/14/2026 9:00 AM,0.61\nbea,3/14/2026 1:00 PM,0.65\n"
+    "cleo,3/15/2026 12:30 AM,0.7\n",
+    "decimal commas": "Team;Date;Score\nann;14.03.2026 09:00;0,61\nbea;15.03.2026 09:00;0,65\n"
+    "cleo;16.03.2026 09:00;0,70\n",
+    "percent signs": "team,score\nann,61 %\nbea,65.0%\ncleo,70%\n",
+    "failed rows": "team,status,score\nann,ok,0.61\nann,failed,-\nbea,ok,0.65\nbea,error,N/A\n"
+    "cleo,ok,0.7\ncleo,timeout,null\n",
+    "no times": "team,score\nann,0.61\nbea,0.65\ncleo,0.7\n",
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_is_read_as_it_is(tmp_path, name):
+    file = tmp_path / "history.csv"
+    file.write_text(EXPORTS[name])
+    found = read_history(file, n=400)
+    assert found.accounts == ("ann", "bea", "cleo")
+    np.testing.assert_allclose(found.scores, SCORES, atol=0.003)
+
+
+def test_a_team_s_own_list_is_of_one_account(tmp_path):
+    file = tmp_path / "history.csv"
+    file.write_text(
+        "fileName,date,description,status,publicScore,privateScore\n"
+        "a.csv,2026-03-16 09:00:00.123000,last,SubmissionStatus.COMPLETE,0.7,0.69\n"
+        "b.csv,2026-03-15 09:00:00,broken,SubmissionStatus.ERROR,,\n"
+        "c.csv,2026-03-14 09:00:00,first,SubmissionStatus.COMPLETE,0.61,0.6\n"
+    )
+    found = read_history(file, n=400)
+    assert (found.accounts, found.left_out) == ((OWN, OWN), 1)
+    assert found.scores.tolist() == [0.61, 0.7]
+
+
+def test_predictions_in_a_folder(tmp_path):
+    rows = np.random.default_rng(0).integers(0, 3, (3, 50))
+    folder = tmp_path / "predictions"
+    folder.mkdir()
+    np.save(folder / "one.npy", rows[0])
+    for name, row in (("two", rows[1]), ("three", rows[2])):
+        order = np.random.default_rng(1).permutation(50)
+        lines = "".join(f"{i},{row[i]}\n" for i in order)
+        (folder / f"{name}.csv").write_text(f"id,label\n{lines}")
+    file = tmp_path / "history.csv"
+    file.write_text("submission,team,score\none,ann,0.6\ntwo.csv,bea,0.6\nthree,bea,0.6\n")
+    found = read_history(file, predictions=folder)
+    np.testing.assert_array_equal(found.answers, rows)
+    (folder / "two.csv").unlink()
+    with pytest.raises(InputError, match="must hold a file called as each submission, none for"):
+        read_history(file, predictions=folder)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%b %d, %Y, %I:%M %p", "%a %b %d %H:%M:%S %Y", "%Y/%m/%d %H:%M:%S", "%a, %d %b %Y %H:%M:%S",
+     "%d-%m-%Y %H:%M", "%d %b %Y %H:%M:%S"],
+)  # fmt: skip
+def test_times_are_read_as_they_are_written(tmp_path, form):
+    times = [datetime(2026, 1, 1) + timedelta(hours=31 * i) for i in range(20)]
+    rows = [(at.strftime(form), f"team-{i % 4}", 0.5 + i / 100) for i, at in enumerate(times)]
+    table = pd.DataFrame(rows, columns=["time", "account", "score"]).iloc[::-1]
+    table.to_csv(tmp_path / "h.csv", index=False)
+    found = read_history(tmp_path / "h.csv", n=100)
+    assert found.scores.tolist() == [row[2] for row in rows]
+    to_minutes = 60 if "%S" not in form else 1
+    wanted = [at.replace(tzinfo=UTC).timestamp() // to_minutes * to_minutes for at in times]
+    assert found.times.tolist() == wanted
+
+
+def test_rows_without_a_score_yet_are_left_out_and_counted(tmp_path):
+    words = ["Pending", "timeout", "Disqualified", "queued"]
+    table = pd.DataFrame(
+        {
+            "participant_username": [f"team-{i}" for i in range(8)],
+            "created_at": [f"2026-01-0{i + 1}T12:00:00Z" for i in range(8)],
+            "public_score": [0.5, 0.6, 0.7, 0.8, *words],
+            "private_score": [0.4, 0.5, 0.6, 0.7, *words],
+        }
+    )
+    table.to_csv(tmp_path / "zindi.csv", index=False)
+    found = read_history(tmp_path / "zindi.csv", n=1000, n_private=2000)
+    assert found.accounts == ("team-0", "team-1", "team-2", "team-3")
+    assert found.private.tolist() == [0.4, 0.5, 0.6, 0.7]
+    assert found.left_out == 4

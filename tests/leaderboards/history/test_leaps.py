@@ -1,0 +1,210 @@
+"""A leap far beyond all others: a new method is not accused, known labels are not passed over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privacygauge.core.seeds import stream
+from privacygauge.leaderboards.history.record import History, in_time
+from privacygauge.leaderboards.history_audit.audit import (
+    LeaderboardAudit,
+    audit_leaderboard,
+    verdict,
+)
+from privacygauge.report.values import Severity
+from tests.thorough import times
+
+
+def improving(rng: np.random.Generator, n: int, first: float, last: float, k: int) -> list[float]:
+    """Return the accuracies of one team's models, each a little better than the one before."""
+    hard = rng.random(n)
+    # Models of few errors differ on few points.
+    few = 1 - last
+    skills = np.linspace(first, last, k) + rng.normal(0, 0.03 * few, k)
+    return [float((hard + rng.normal(0, 0.15 * few, n) < skill).mean()) for skill in skills]
+
+
+def field(rng: np.random.Generator, n: int, level: float, spread: float = 0.1) -> dict:
+    """Return ten teams whose errors end within a tenth, or so, of one level."""
+    low = min(level, 0.55)
+    ends = 1 - (1 - level) * np.exp(spread * rng.standard_normal(10))
+    return {
+        f"team-{i}": improving(rng, n, max(low, end - 0.25 * (1 - level)), max(low, end), 12)
+        for i, end in enumerate(ends)
+    }
+
+
+def scored(rng: np.random.Generator, n: int, teams: dict[str, list[float]]) -> History:
+    """Return the scores of all teams; those of one keep their order."""
+    names = [name for name, scores in teams.items() for _ in scores]
+    at = np.concatenate([np.sort(rng.random(len(scores))) for scores in teams.values()])
+    return in_time(at, names, np.concatenate([*teams.values()]), n=n, n_classes=2)
+
+
+def audited(history: History) -> LeaderboardAudit:
+    return audit_leaderboard(history, guards=())
+
+
+LEAPS = ((0.7, 0.95), (0.75, 0.98), (0.6, 0.9), (0.9, 0.975), (0.92, 0.992))
+"""The others, and a new method: pretrained models, networks for handwritten digits."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 3])
+@pytest.mark.parametrize(("level", "leap"), LEAPS)
+def test_a_new_method_that_leaves_all_behind_is_not_accused(level, leap, after):
+    """Whether or not its team had submitted ordinary models before."""
+    accused = worth = 0
+    games = times(100)
+    for i in range(games):
+        rng = stream(i, "new method", level, after)
+        teams = field(rng, 2_000, level)
+        before = improving(rng, 2_000, level - 0.03, level, after)
+        teams["new"] = before + improving(rng, 2_000, leap - 0.2 * (1 - leap), leap, 5)
+        audit = audited(scored(rng, 2_000, teams))
+        accused += bool(audit.suspects)
+        worth += {name for hint in audit.hints for name in hint.accounts} == {"new"}
+    assert accused <= 0.05 * games
+    # It may be known labels for all that scores say, and the page says so of a large one.
+    assert worth >= (0.9 if 1 - leap <= (1 - level) / 5 else 0.0) * games
+
+
+def test_a_leap_is_worth_a_look_below_a_finding():
+    rng = stream(0, "worded")
+    teams = field(rng, 2_000, 0.7) | {"new": improving(rng, 2_000, 0.93, 0.95, 5)}
+    audit = audited(scored(rng, 2_000, teams))
+    said = verdict(audit)
+    assert said.grade.severity is Severity.SMALL
+    assert (
+        said.headline == "Nothing stands out that honest work would hardly make; worth a look: new"
+    )
+    assert any("new method" in sentence for sentence in said.sentences)
+    assert audit.findings == ()
+    assert audit.report().measures[0].found == 0.0
+    assert [hint["accounts"] for hint in audit.report().data["hints"]] == [["new"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("level", [0.52, 0.65, 0.76, 0.9, 0.95])
+def test_four_fifths_of_the_labels_are_worth_a_look(level, first):
+    """From scores alone: with a model of its own kind submitted before, or out of nothing."""
+    worth = 0
+    games = times(40)
+    for i in range(games):
+        rng = stream(i, "four fifths", level)
+        teams = field(rng, 1_000, level)
+        own = improving(rng, 1_000, level - 0.02, level, 2)
+        knows = [round(1 - rng.binomial(1_000, 0.2 * (1 - own[-1])) / 1_000, 3)] * 2
+        teams["thief"] = [*own, *knows] if first else knows
+        audit = audited(scored(rng, 1_000, teams))
+        worth += "thief" in {*audit.suspects, *(x for hint in audit.hints for x in hint.accounts)}
+    assert worth >= 0.9 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [0.0, 0.002])
+@pytest.mark.parametrize("level", [0.52, 0.65, 0.76, 0.9, 0.95])
+def test_the_labels_themselves_stand_out(level, wrong):
+    found = 0
+    games = times(40)
+    for i in range(games):
+        rng = stream(i, "all labels", level)
+        teams = field(rng, 1_000, level)
+        teams["thief"] = [level, 1 - rng.binomial(1_000, wrong) / 1_000]
+        audit = audited(scored(rng, 1_000, teams))
+        # Two wrong answers where others have forty may be a new method's.
+        leap = {name for hint in audit.hints for name in hint.accounts}
+        found += "thief" in (leap | set(audit.suspects) if wrong else audit.suspects)
+    assert found >= 0.9 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.05, 0.1])
+@pytest.mark.parametrize("level", [0.52, 0.54, 0.56])
+def test_weak_teams_are_not_taken_for_random_labels(level, spread):
+    """Where hardly anybody is beyond chance, who is not need not cheat."""
+    alarms = 0
+    games = times(100)
+    for i in range(games):
+        rng = stream(i, "weak", level, spread)
+        alarms += bool(audited(scored(rng, 2_000, field(rng, 2_000, level, spread))).suspects)
+    assert alarms <= 0.05 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("level", [0.52, 0.76, 0.95, 0.99])
+def test_ordinary_leaders_are_not_worth_a_look(level, spread):
+    worth = 0
+    games = times(100)
+    for i in range(games):
+        rng = stream(i, "ordinary", level, spread)
+        worth += bool(audited(scored(rng, 1_000, field(rng, 1_000, level, spread))).hints)
+    assert worth <= 0.05 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("accounts", [2, 3])
+@pytest.mark.parametrize(("level", "wrong"), [(0.9, 0.005), (0.8, 0.012), (0.65, 0.02)])
+def test_labels_that_two_or_three_accounts_share_are_worth_a_look(level, wrong, accounts, whole):
+    """Each has a history of its own, and the labels but for a few in the end."""
+    worth = 0
+    games = times(40)
+    for i in range(games):
+        rng = stream(i, "shared labels", level, accounts)
+        teams = field(rng, 1_000, level)
+        for thief in range(accounts):
+            own = improving(rng, 1_000, level - 0.04, level - 0.02, 3)
+            knows = 1 - rng.binomial(1_000, wrong) / 1_000
+            teams[f"thief-{thief}"] = [*own, knows]
+        history = scored(rng, 1_000, teams)
+        if whole:
+            history = answered(rng, history)
+        audit = audited(history)
+        named = {*audit.suspects, *(x for hint in audit.hints for x in hint.accounts)}
+        worth += {f"thief-{thief}" for thief in range(accounts)} <= named
+    assert worth >= 0.9 * games
+
+
+def answered(rng: np.random.Generator, history: History) -> History:
+    """Return the history with answers of these scores, wrong where points are hard."""
+    labels = rng.integers(0, 2, history.n)
+    hard = rng.normal(size=history.n)
+    rows = []
+    for account, score in zip(history.accounts, history.scores, strict=True):
+        wrong = round((1 - score) * history.n)
+        spread = rng.normal(0, 0.5, history.n)
+        # Whoever knows the labels hides it by wrong answers anywhere.
+        knows = account.startswith("thief") and score > 0.97
+        order = np.argsort(spread if knows else hard + spread)
+        row = labels.copy()
+        row[order[:wrong]] ^= 1
+        rows.append(row)
+    answers = np.stack(rows)
+    scores = (answers == labels).mean(axis=1)
+    return replace(history, scores=scores, answers=answers, labels=labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 2, 4, 6])
+@pytest.mark.parametrize(
+    ("level", "net", "n"),
+    [(0.92, 0.996, 10_000), (0.92, 0.997, 10_000), (0.92, 0.996, 2_000), (0.6, 0.995, 10_000)],
+)
+def test_good_models_of_an_easy_problem_are_not_accused(level, net, n, size):
+    """Several teams took the same step, as from linear models of digits to networks."""
+    accused = 0
+    games = times(100)
+    for i in range(games):
+        rng = stream(i, "nets", level, size)
+        teams = field(rng, n, level)
+        for j in range(size):
+            before = improving(rng, n, level - 0.02, level, 2)
+            teams[f"net-{j}"] = before + improving(rng, n, net - 0.001, net, 3)
+        accused += bool(audited(scored(rng, n, teams)).suspects)
+    assert accused <= 0.05 * games

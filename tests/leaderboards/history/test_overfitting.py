@@ -1,0 +1,281 @@
+"""Histories of contests as platforms publish them, and what their ends say of overfitting."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import linregress, rankdata, spearmanr
+from sklearn.metrics import log_loss, root_mean_squared_error
+
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
+from privacygauge.evaluate.slices import holm
+from privacygauge.leaderboards.history.made import contest_history
+from privacygauge.leaderboards.history.overfitting import final_gaps, overfitting, wide_gaps
+from privacygauge.leaderboards.history.reading import read_history
+from privacygauge.leaderboards.history.record import in_time
+from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
+from tests.cli.test_main import run_inside
+from tests.thorough import times
+
+RNG = np.random.default_rng
+SMALL = {"n": 400, "n_private": 800, "teams": 8, "submissions": 10, "queries": 250}
+
+
+def published(history, path, **columns):
+    """Write a history as Meta Kaggle's table Submissions has it, in no order, with rows besides."""
+    k = len(history)
+    days = pd.Timestamp("2019-03-01") + pd.to_timedelta(np.arange(k) // 9, unit="D")
+    table = pd.DataFrame(
+        {
+            "Id": 10_000 + np.arange(k),
+            "SubmittedUserId": 77,
+            "TeamId": [f"{name}" for name in history.accounts],
+            "SourceKernelVersionId": "",
+            "SubmissionDate": days.strftime("%m/%d/%Y"),
+            "ScoreDate": days.strftime("%m/%d/%Y"),
+            "IsAfterDeadline": False,
+            "IsSelected": False,
+            "PublicScoreLeaderboardDisplay": history.scores.round(5),
+            "PublicScoreFullPrecision": history.scores,
+            "PrivateScoreLeaderboardDisplay": history.private.round(5),
+            "PrivateScoreFullPrecision": history.private,
+            **columns,
+        }
+    )
+    late = table.iloc[:2].assign(IsAfterDeadline=True)
+    failed = table.iloc[2:4].copy()
+    failed[["PublicScoreFullPrecision", "PrivateScoreFullPrecision"]] = np.nan
+    rows = pd.concat([table, late, failed]).sample(frac=1, random_state=0)
+    rows.to_csv(path, index=False)
+    return path
+
+
+def test_a_table_of_submissions_is_read_as_it_is(tmp_path):
+    made = contest_history(RNG(0), **SMALL)
+    chosen = np.arange(len(made)) % 5 == 0
+    file = published(made, tmp_path / "Submissions.csv", IsSelected=chosen)
+    found = read_history(file, n=400, n_private=800)
+    assert found.accounts == made.accounts
+    assert np.array_equal(found.scores, made.scores)
+    assert np.array_equal(found.private, made.private)
+    assert np.array_equal(found.selected, chosen)
+    assert (found.n_private, found.left_out, found.exact) == (800, 4, True)
+    pd.read_csv(file).to_parquet(tmp_path / "s.parquet")
+    again = read_history(tmp_path / "s.parquet", n=400)
+    assert np.array_equal(again.private, made.private)
+
+
+def test_our_own_columns_hold_private_scores_too(tmp_path):
+    rows = [("1", "a", 0.5, 0.25, ""), ("3", "b", 0.75, 0.5, ""), ("2", "a", 1.0, 0.75, "true")]
+    table = pd.DataFrame(rows, columns=["time", "account", "score", "private", "selected"])
+    table.to_csv(tmp_path / "h.csv", index=False)
+    found = read_history(tmp_path / "h.csv", n=4, n_private=4)
+    assert found.private.tolist() == [0.25, 0.75, 0.5]
+    assert found.selected.tolist() == [False, True, False]
+    table.assign(private=[0.2, 1.5, 0.3]).to_csv(tmp_path / "h.csv", index=False)
+    with pytest.raises(InputError, match="private must be an accuracy in"):
+        read_history(tmp_path / "h.csv", n=4)
+
+
+def test_the_end_is_what_naive_sums_say():
+    history = contest_history(RNG(1), **SMALL, overfitted=1)
+    chosen = RNG(2).random(len(history)) < 0.1
+    history = replace(history, selected=chosen)
+    found = overfitting(history)
+    frame = pd.DataFrame(
+        {"team": history.accounts, "a": history.scores, "b": history.private, "chosen": chosen}
+    )
+    judged = {}
+    for team, rows in frame.groupby("team"):
+        own = rows[rows["chosen"]]
+        judged[team] = own.loc[own["b"].idxmax()] if len(own) else rows.loc[rows["a"].idxmax()]
+    ends = pd.DataFrame(judged).T
+    for team in found.teams:
+        assert (team.public, team.private) == (ends.a[team.account], ends.b[team.account])
+        assert team.gap.low <= team.difference <= team.gap.high
+    private = [team.private for team in found.teams]
+    assert private == sorted(private, reverse=True)
+    assert found.mean == pytest.approx((ends.a - ends.b).mean())
+    top = ends.sort_values("a", ascending=False).iloc[:1]
+    assert found.top == pytest.approx((top.a - top.b).mean())
+    assert found.slope == pytest.approx(linregress(frame["a"], frame["b"]).slope)
+    assert found.ranks == pytest.approx(spearmanr(ends.a, ends.b).statistic)
+
+
+def test_sizes_decide_whether_gaps_are_tested():
+    history = contest_history(RNG(1), **SMALL)
+    unknown = replace(history, n_private=None)
+    assert all(team.gap is team.p_value is None for team in overfitting(unknown).teams)
+    assert isinstance(final_gaps(unknown), Skipped)
+    assert overfitting(replace(history, private=None)) is None
+    alone = in_time(None, "aa", [0.5, 0.5], n=10)
+    found = overfitting(replace(alone, private=np.array([0.5, 0.25]), n_private=20))
+    assert (found.slope, found.ranks) == (None, None)
+
+
+def test_a_few_teams_cannot_tell_a_harder_part_from_overfitting():
+    history = in_time(None, "abcd", [0.9, 0.8, 0.9, 0.8], n=1000)
+    history = replace(history, private=np.full(4, 0.5), n_private=1000)
+    assert isinstance(final_gaps(history), Skipped)
+
+
+def contest(rng, k=10, teams=8, n=400, harder=0.0, climbing=0.0):
+    """Return teams with k submissions of equal truth each, and a private part of another kind."""
+    names = np.repeat(np.arange(teams), k)
+    truth = rng.uniform(0.6, 0.85, teams)[names]
+    public = (rng.random((len(names), n)) < truth[:, None]).mean(axis=1)
+    private = (rng.random((len(names), n)) < (truth - harder)[:, None]).mean(axis=1)
+    public[names == 0] = np.minimum(1.0, public[names == 0] + climbing)
+    history = in_time(None, names, public, n=n)
+    return replace(history, private=private, n_private=n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("harder", [0.0, 0.02, 0.05, -0.05])
+def test_a_private_part_that_is_harder_for_all_accuses_nobody(harder):
+    rng = RNG(3)
+    games = times(200)
+    alarms = 0
+    for _ in range(games):
+        p_values = np.array([x.p_value for x in wide_gaps(contest(rng, harder=harder))])
+        alarms += holm(p_values).min() <= 0.05
+    assert alarms <= 0.05 * games + 3.3 * math.sqrt(games * 0.05)
+
+
+def test_a_gap_wider_than_the_other_teams_is_seen_where_the_private_part_is_harder_for_all():
+    found = wide_gaps(contest(RNG(1), n=1000, harder=0.05, climbing=0.12))
+    least = min(found, key=lambda x: x.p_value)
+    assert least.accounts == ("0",)
+    assert least.p_value < 0.01
+
+
+@pytest.mark.slow
+def test_honest_contests_end_without_a_finding():
+    alarms = 0
+    for i in range(times(200)):
+        history = contest_history(stream(i, "contests"), **SMALL)
+        p_values = np.array([each.p_value for each in wide_gaps(history)])
+        alarms += holm(p_values).min() <= 0.05
+    assert alarms <= times(200) * 0.05
+
+
+def test_who_climbed_on_the_public_score_is_found_end_to_end(tmp_path, capsys):
+    made = contest_history(RNG(4), **SMALL, overfitted=1)
+    file = published(made, tmp_path / "Submissions.csv")
+    options = ("--n", 400, "--n-private", 800, "--classes", 2)
+    done = run_inside(("holdout", "log", file, *options, "--json", "-"), capsys)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    # All of it was gained by one submission: a feature that did not last does that too.
+    assert found["suspects"] == []
+    assert [(x["detector"], x["accounts"]) for x in found["hints"]] == [("wide-gap", ["climber-0"])]
+    worst = max(found["ended"]["teams"], key=lambda team: team["difference"])
+    assert (worst["account"], worst["p_value"] < 1e-3) == ("climber-0", True)
+    assert any("4 rows count for nothing" in text for text in found["warnings"])
+    honest = published(contest_history(RNG(5), **SMALL), tmp_path / "honest.csv")
+    asked = ("holdout", "log", honest, *options, "--fail-above", "findings=0", "--json", "-")
+    assert run_inside(asked, capsys).returncode == 0
+
+
+def raw(name, y, sent):
+    """Return the score as the platform writes it."""
+    if name == "auc":
+        ranks = rankdata(sent)
+        inside = y == 1
+        pairs = inside.sum() * (~inside).sum()
+        return (ranks[inside].sum() - inside.sum() * (inside.sum() + 1) / 2) / pairs
+    if name == "rmse":
+        return root_mean_squared_error(y, sent)
+    return log_loss(y, sent)
+
+
+def other_contest(name, climbs, seed=0, n=300, n_private=600):
+    """Return a published table of six teams under another metric; the last may climb."""
+    rng = RNG(seed)
+    size = n + n_private
+    y = rng.uniform(0, 10, size) if name == "rmse" else rng.integers(0, 2, size)
+    rows = []
+
+    def told(team, sent):
+        scores = [raw(name, y[part], sent[part]) for part in (slice(n), slice(n, None))]
+        rows.append((len(rows), team, f"2020-01-01 00:{len(rows) // 60:02}:{len(rows) % 60:02}",
+                     *scores))  # fmt: skip
+        return scores[0]
+
+    def model(errors):
+        if name == "rmse":
+            return np.clip(y + 2 * errors, 0, 10)
+        return 1 / (1 + np.exp(-(2 * y - 1 + 1.5 * errors)))
+
+    for team in range(6):
+        base = rng.normal(size=size)
+        for _ in range(12):
+            told(f"{team}", model(base + 0.4 * rng.normal(size=size)))
+    if climbs:
+        # Boosting by scores: the mean of random changes, each weighted by what it scored.
+        base = rng.normal(size=size)
+        steps = rng.normal(size=(400, size))
+        sign = 1 if name == "auc" else -1
+        scores = sign * np.array([told("climber", model(base + step)) for step in steps])
+        weights = (scores - scores.mean()) / scores.std()
+        told("climber", model(base + 3 * (weights @ steps) / np.sqrt(len(steps))))
+    names = ["Id", "TeamId", "SubmissionDate", "PublicScore", "PrivateScore"]
+    return pd.DataFrame(rows, columns=names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "metric"), [("auc", "auc"), ("rmse", "rmse:0:10"), ("logloss", "logloss:15")]
+)
+def test_contests_of_other_metrics_are_read_as_the_platform_writes_them(tmp_path, name, metric):
+    table = other_contest(name, climbs=False)
+    table.to_csv(tmp_path / "s.csv", index=False)
+    history = read_history(tmp_path / "s.csv", n=150, n_private=300, metric=metric)
+    unit = {"auc": None, "rmse": 10, "logloss": 15}[name]
+    for column, scores in (("PublicScore", history.scores), ("PrivateScore", history.private)):
+        written = table[column].to_numpy()
+        assert scores == pytest.approx(written if unit is None else 1 - written / unit)
+    audit = audit_leaderboard(history)
+    assert audit.findings == ()
+    assert len(audit.ended.teams) == 6
+
+
+def test_a_climb_on_an_auc_is_worth_a_look(tmp_path):
+    other_contest("auc", climbs=True).to_csv(tmp_path / "s.csv", index=False)
+    audit = audit_leaderboard(read_history(tmp_path / "s.csv", n=140, n_private=280, metric="auc"))
+    assert ("wide-gap", ("climber",)) in [(x.detector.name, x.accounts) for x in audit.hints]
+
+
+def test_the_metric_is_said_once(tmp_path):
+    table = pd.DataFrame({"time": [1], "account": ["a"], "score": [0.5], "metric": ["auc"]})
+    table.to_csv(tmp_path / "h.csv", index=False)
+    assert read_history(tmp_path / "h.csv", n=4, metric="auc").metric == "auc"
+    with pytest.raises(InputError, match="the column metric says auc, got brier"):
+        read_history(tmp_path / "h.csv", n=4, metric="brier")
+
+
+def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
+    file = tmp_path / "h.csv"
+    file.write_text("time,account,score\n1,team,0.5\n2,team,0,879\n")
+    with pytest.raises(InputError, match="more cells than columns in submission 2") as caught:
+        read_history(file, n=1000)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_account_far_above_in_private_is_named_and_not_put_down_to_choosing():
+    history = contest(RNG(5), n=1000)
+    private = history.private.copy()
+    private[np.array(history.accounts) == "0"] = 0.99
+    found = audit_leaderboard(replace(history, private=private), guards=("exact",))
+    said = found.summary() + found.to_html()
+    assert "On private points 0 wins, with 99.00%" in said
+    assert "Of 0 the private score is above the public one" in said
+    assert "Of 0 the parts differ" not in said
+    assert "0" in {name for test in (*found.hints, *found.findings) for name in test.accounts}

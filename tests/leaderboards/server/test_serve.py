@@ -1,0 +1,309 @@
+"""`privacygauge holdout serve`: what its owner types, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import socket
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.main import get_command
+
+from privacygauge.cli.serve import app
+from privacygauge.errors import InputError, OutputError
+from privacygauge.leaderboards.bounds import frequency_bias, transcript_nats
+from privacygauge.leaderboards.guards import guard_named
+from privacygauge.leaderboards.history.reading import read_history
+from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
+from privacygauge.leaderboards.oracle import Budget
+from privacygauge.leaderboards.server import extra, open_board
+from privacygauge.leaderboards.server.accounts import add_account
+from privacygauge.leaderboards.server.database import connect
+from privacygauge.leaderboards.server.running import address, listening
+from privacygauge.leaderboards.server.standings import promise, standings
+from tests.leaderboards.server.serving import labels_of, served
+
+TRUTH = labels_of(0, 60, 3)
+COMMAND = get_command(app)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("labels.npy", TRUTH)
+
+    def called(*arguments: str) -> str:
+        COMMAND(list(arguments), standalone_mode=False)
+        return capsys.readouterr().out
+
+    return called
+
+
+def test_an_account_from_token_to_export(run):
+    token = run("account", "ann").strip()
+    assert len(token.partition(".")[2]) == 64
+    with pytest.raises(InputError, match="there is an account ann already"):
+        run("account", "ann")
+    assert run("token", "ann").strip() != token
+    with pytest.raises(InputError, match="holds no board yet: start the server first"):
+        run("export", "-")
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact")
+    receipt = board.submit("ann", TRUTH)
+    board.close()
+    (line,) = run("export", "-").splitlines()
+    beside = {"guard": "exact", "metric": "accuracy", "voided": False, "sent_by": "ann"}
+    assert json.loads(line) == vars(receipt) | beside
+    run("export", "history.csv")
+    with open("history.csv", encoding="utf-8") as file:
+        assert file.read() == (
+            "number,time,account,score,about,digest,guard,metric,voided,sent_by\n"
+            f"1,{receipt.time},ann,1.0,1,{receipt.digest},exact,accuracy,False,ann\n"
+        )
+    history = read_history(Path("history.csv"), n=60)
+    assert (history.scores.tolist(), history.guard, history.exact) == ([1.0], "exact", True)
+    run("revoke", "ann")
+    (row,) = json.loads(run("accounts", "--json", "-"))
+    assert row == {"account": "ann", "submissions": 1, "token": "none", "hidden": "no"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_clock_that_was_set_back_changes_no_order(run, monkeypatch, form):
+    """The log is in the order of its numbers, and so is the history that is read from it."""
+    board = open_board("leaderboard.sqlite", TRUTH, guard="ladder")
+    times = [f"2026-01-0{day}T00:00:00.000000+00:00" for day in (3, 1, 2, 4)]
+    for name, time in zip(("ann", "bea", "cat", "dan"), times, strict=True):
+        monkeypatch.setattr("privacygauge.leaderboards.server.board.now", lambda time=time: time)
+        board.admit(name)
+        board.submit(name, TRUTH)
+    assert standings(board).last == times[3]
+    board.close()
+    run("export", f"history.{form}")
+    history = read_history(Path(f"history.{form}"), n=60, n_classes=3)
+    assert history.accounts == ("ann", "bea", "cat", "dan")
+    assert (history.guard, history.exact) == ("ladder", False)
+    found = audit_leaderboard(history)
+    assert any("answers of the guard ladder" in warning for warning in found.origin.warnings)
+
+
+def test_an_account_is_hidden_and_shown_again(run):
+    run("account", "ann")
+    run("hide", "ann", "--reason", "two accounts")
+    assert json.loads(run("accounts", "--json", "-"))[0]["hidden"] == "yes"
+    run("show", "ann", "--reason", "one after all")
+    rows = json.loads(run("actions", "--json", "-"))
+    assert [(row["action"], row["reason"]) for row in rows] == [
+        ("hide", "two accounts"),
+        ("show", "one after all"),
+    ]
+
+
+@pytest.mark.parametrize("scope", ["account", "board"])
+def test_the_promise_is_the_guarantee(tmp_path, scope):
+    """Of all that the budgets allow to the accounts there are, or of the nats to any number."""
+
+    def promised(**limits):
+        file = tmp_path / f"{'-'.join(limits)}.sqlite"
+        board = open_board(file, truth, guard="ladder", scope=scope, budget=Budget(**limits))
+        for name in ("ann", "bea", "cat"):
+            board.admit(name)
+        said = promise(board, standings(board))
+        board.close()
+        return said
+
+    truth = labels_of(0, 1_000, 3)
+    most = np.bincount(truth).max() / 1_000
+    ladder = guard_named("ladder")
+    apart = 3 if scope == "account" else None
+    many = "any number of accounts without"
+    three = "3 accounts without"
+    for limits, k in (({"total": 40}, 40), ({"per_account": 5}, 15), ({"total": 9}, 9)):
+        bias = frequency_bias(transcript_nats(ladder, k, 1_000, 3, accounts=apart), 1_000, most)
+        said = promised(**limits)
+        assert f"gain more than {100 * bias:.2g} points" in said
+        assert (many if scope == "board" and "total" in limits else three) in said
+    said = promised(nats=60.0, total=500)
+    assert many in said
+    if scope == "account":
+        assert f"gain more than {100 * frequency_bias(60.0, 1_000, most):.2g} points" in said
+    assert "set --total, --nats or both" in promised()
+    assert "they promise nothing" in promised(total=100_000)
+
+
+def test_submissions_that_were_kept_are_scored_again(run):
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact", keep=True)
+    for name in ("ann", "bea"):
+        board.admit(name)
+        board.submit(name, TRUTH)
+    board.close()
+    run("hide", "bea", "--reason", "two accounts")
+    np.save("corrected.npy", np.where(np.arange(60) < 6, (TRUTH + 1) % 3, TRUTH))
+    said = run("rescore", "new.sqlite", "--labels", "corrected.npy").splitlines()
+    assert said == [
+        "new.sqlite: 1 submissions, 1 with another answer",
+        "ann: 1 (place 1) before, 0.9 (place 1) now",
+        "Left out: bea",
+    ]
+
+
+def test_a_phase_can_be_removed(run):
+    open_board("leaderboard.sqlite", TRUTH).close()
+    run("phase", "main", "--opens", "2026-01-01", "--closes", "2026-01-02")
+    run("phase", "main", "--remove")
+    board = open_board("leaderboard.sqlite", TRUTH)
+    assert standings(board).phases == ()
+    board.close()
+    with pytest.raises(InputError, match="there is no phase main"):
+        run("phase", "main", "--remove")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "--labels must name the file"),
+        (["--labels", "none.npy"], "none.npy does not exist"),
+        (["--labels", "labels.npy", "--guard", "wall"], "guard must be one of exact"),
+        (["--labels", "labels.npy", "--classes", "2"], "labels must be one or more integers"),
+        (["--labels", "labels.npy", "--total", "-1"], "total must be at least 0"),
+        (["--labels", "labels.npy", "--port", "70000"], r"port must be in 0\.\.65535, got 70000"),
+        (["--labels", "labels.npy", "--host", "192.0.2.1"], "cannot be used"),
+        (["--labels", "labels.npy", "--rate", "0"], "requests a minute must be at least 1"),
+        (["--labels", "labels.npy", "--scope", "team"], "scope must be one of account, board"),
+        (["hide", "bob", "--reason", "x"], "there is no account bob"),
+        (["token", "bob"], "there is no account bob"),
+        (["export", "history.txt"], "FILE must end in .csv or .jsonl"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong(run, arguments, said):
+    with pytest.raises(InputError, match=said):
+        run(*arguments)
+
+
+BLOCKED = "labels.npy/found.json"
+"""A place where nothing can be written: labels.npy is a file."""
+WHEN = ("--opens", "2026-01-01", "--closes", "2026-02-01")
+WRONG = [
+    ["serve", "--metric", "f1"],
+    ["serve", "--metric", "brier", "--guard", "ladder"],
+    ["serve", "--public", "0.0001"],
+    ["serve", "--guard", "wall"],
+    ["serve", "--total", "-1"],
+    ["serve", "--port", "70000"],
+    ["serve", "--rate", "0"],
+    ["account", "=x"],
+    ["account", "ann", ""],
+    ["invite", "0"],
+    ["contest", "--title", ""],
+    ["contest", "--rules", "none.txt"],
+    ["contest", "--per-day", "0"],
+    ["contest", "--finals", "0"],
+    ["phase", "=x", *WHEN],
+    ["phase", "main", "--opens", "soon", "--closes", "2026-02-01"],
+    ["phase", "main", "--opens", "2026-02-01", "--closes", "2026-01-01"],
+    ["results", "--json", BLOCKED],
+    ["token", "=x"],
+    ["revoke", "=x"],
+    ["accounts", "--json", BLOCKED],
+    ["actions", "--json", BLOCKED],
+    *([word, "=x", "--reason", "y"] for word in ("hide", "show")),
+    *([word, "ann", "--reason", ""] for word in ("hide", "show")),
+    ["watch", "--once", "--labels", "none.npy"],
+    ["watch", "--once", "--throttle", "-1"],
+    ["watch", "--every", "nan"],
+    ["watch", "--every", "-1"],
+    ["merge", "ann", "bea", "--labels", "none.npy", "--reason", "x"],
+    ["void", "1", "--labels", "none.npy", "--reason", "x"],
+    ["void", "1", "--labels", "labels.npy", "--reason", ""],
+    ["merge", "ann", "=x", "--labels", "labels.npy", "--reason", "x"],
+    ["merge", "ann", "ann", "--labels", "labels.npy", "--reason", "x"],
+    ["merge", "ann", "bea", "--labels", "labels.npy", "--reason", ""],
+    ["rescore", "new.sqlite", "--labels", "none.npy"],
+    ["export", "history.txt"],
+    ["export", f"{BLOCKED}.csv"],
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_nothing_is_written_before_the_arguments_are_checked(run, tmp_path, arguments):
+    given = ["--labels", "labels.npy", *arguments[1:]] if arguments[0] == "serve" else arguments
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises((InputError, OutputError)):
+        run(*given)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_every_command_has_arguments_that_are_wrong():
+    commands = {command.callback.__name__ for command in app.registered_commands}
+    # It has no argument that could be wrong.
+    commands -= {"publish"}
+    assert commands | {"serve"} == {arguments[0] for arguments in WRONG}
+
+
+def test_a_port_that_is_taken_changes_nothing(run, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(InputError, match=f"port {port} of 127.0.0.1 cannot be used"):
+            run("--labels", "labels.npy", "--port", port)
+    assert not (tmp_path / "leaderboard.sqlite").exists()
+
+
+def test_small_answers_are_sent_at_once():
+    """As asyncio does for sockets that say they are TCP; others wait 40 ms for more to send."""
+    with listening("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
+        assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_missing_extra(run, monkeypatch):
+    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "fastapi" else name)
+    with pytest.raises(InputError, match="needs fastapi: pip install 'privacygauge\\[serve\\]'"):
+        run("--labels", "labels.npy")
+    with pytest.raises(InputError, match="needs fastapi"):
+        open_board("board.sqlite", TRUTH, budget=Budget())
+
+
+def test_a_contest_from_the_command_line(run, monkeypatch):
+    truth = np.tile([0, 1], 40)
+    rows = "".join(f"p{i},{label}\n" for i, label in enumerate(truth))
+    Path("labels.csv").write_text(f"id,label\n{rows}")
+    Path("rules.txt").write_text("Be fair.\n")
+    board = open_board("leaderboard.sqlite", truth, guard="exact", public=0.5, metric="f1")
+    names = dict(line.split("\t") for line in run("account", "ann", "bea").splitlines())
+    assert list(names) == ["ann", "bea"]
+    assert len(set(run("invite", "3").split())) == 3
+    run("contest", "--title", "Autumn", "--rules", "rules.txt", "--per-day", "9", "--finals", "2")
+    run("phase", "main", "--opens", "2020-01-01", "--closes", "2999-01-01")
+    for name in names:
+        board.submit(name, truth)
+    assert run("watch", "--once") == ""
+    said = run("merge", "ann", "bea", "--labels", "labels.csv", "--reason", "one team")
+    assert said == "ann: 2 submissions, the score 1\n"
+    (row,) = json.loads(run("results", "--json", "-"))
+    assert (row["account"], row["private"], row["difference"]) == ("ann", 1.0, 0.0)
+    lines = [json.loads(line) for line in run("export", "-", "--exact").splitlines()]
+    assert [(x["account"], x["metric"], x["exact"]) for x in lines] == [("ann", "f1", 1.0)] * 2
+    now = standings(board)
+    assert (now.title, now.rules, now.per_day, now.finals) == ("Autumn", "Be fair.\n", 9, 2)
+    board.close()
+
+
+@pytest.mark.slow
+def test_a_server_of_another_metric_takes_csv(tmp_path):
+    truth = np.random.default_rng(0).uniform(0, 10, 50)
+    names = [f"{i:03}" for i in range(50)]
+    rows = "".join(f"{a},{b}\n" for a, b in zip(names, truth, strict=True))
+    (tmp_path / "labels.csv").write_text(f"id,y\n{rows}")
+    file = str(tmp_path / "board.sqlite")
+    arguments = ("--labels", str(tmp_path / "labels.csv"), "--database", file)
+    with served(*arguments, "--metric", "rmse:0:10", "--guard", "exact", "--total", "9") as server:
+        engine = connect(file)
+        token = add_account(engine, "ann")
+        engine.dispose()
+        text = "\n".join(["id,y", *(f"{a},5" for a in reversed(names))])
+        head = {"Authorization": f"Bearer {token}", "Content-Type": "text/csv"}
+        request = urllib.request.Request(f"{server.url}/submissions", text.encode(), head)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            score = json.load(answer)["score"]
+    assert score == round((1 - np.sqrt(((truth - 5) ** 2).mean()) / 10) * 50) / 50

@@ -1,0 +1,91 @@
+"""A board that is watched: attacks are stopped on their way, honest teams are left alone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from privacygauge.errors import BudgetError, InputError
+from privacygauge.leaderboards.history.made import attacked_history, honest_history
+from privacygauge.leaderboards.server import open_board
+from privacygauge.leaderboards.server.accounts import action_rows, show_account
+from privacygauge.leaderboards.server.watching import look
+from tests.thorough import quarter
+
+RNG = np.random.default_rng
+
+
+def watched(database, history, *, keep, labels, throttle=0):
+    """Return a board after a history, its alerts, and how many submissions were refused."""
+    board = open_board(database, history.labels, keep=keep)
+    alerts = []
+    refused = 0
+    for account, row in zip(history.accounts, history.answers, strict=True):
+        board.admit(account)
+        try:
+            board.submit(account, row)
+        except BudgetError:
+            refused += 1
+        alerts += look(board.engine, labels=history.labels if labels else None, throttle=throttle)
+    return board, alerts, refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("attack", "keep", "labels"),
+    [("nb", False, False), ("scan", False, False), ("top-2", True, False), ("flips", True, True)],
+)
+def test_an_attack_is_stopped_on_its_way(place, attack, keep, labels):
+    history = attacked_history(RNG(1), attack, n=300, m=2, teams=2, submissions=8, queries=100)
+    board, alerts, refused = watched(place("board"), history, keep=keep, labels=labels)
+    assert [alert.account for alert in alerts] == ["attacker-0"]
+    assert refused > 25
+    (row,) = action_rows(board.engine)
+    assert (row["action"], row["account"], row["reason"]) == ("alert", "attacker-0",
+                                                              alerts[0].reason)  # fmt: skip
+    with pytest.raises(BudgetError, match="attacker-0 may make 0 submissions a day"):
+        board.submit("attacker-0", history.answers[0])
+    show_account(board.engine, "attacker-0", "they explained it")
+    board.submit("attacker-0", history.answers[0])
+    board.close()
+
+
+@pytest.mark.slow
+def test_honest_contests_are_watched_without_an_alert(tmp_path):
+    found = 0
+    for i in range(quarter(24)):
+        history = honest_history(RNG(i), n=200, m=2, teams=4, submissions=12)
+        board, alerts, _ = watched(tmp_path / f"{i}.sqlite", history, keep=True, labels=True)
+        found += bool(alerts)
+        board.close()
+    assert found <= quarter(24) * 0.05
+
+
+@pytest.mark.slow
+def test_looks_are_few_and_share_the_level(place):
+    board = open_board(place("board"), np.arange(100) % 2)
+    board.admit("ann")
+    rng = RNG(0)
+    looks = 0
+    for _ in range(60):
+        board.submit("ann", rng.integers(0, 2, 100))
+        with suppress(InputError):
+            look(board.engine, level=1 - 1e-12)
+        with board.engine.connect() as connection:
+            looks = connection.exec_driver_sql("SELECT looks FROM board").scalar()
+    # 20, 22, 25, 28, 31, 35, 39, 43, 48, 53 and 59: one more with each tenth.
+    assert looks == 11
+    board.close()
+
+
+def test_there_must_be_a_board(place):
+    from privacygauge.leaderboards.server.database import connect
+
+    engine = connect(place("empty"))
+    with pytest.raises(InputError, match="holds no board yet"):
+        look(engine)
+    with pytest.raises(InputError, match="throttle must be at least 0, got -1"):
+        look(engine, throttle=-1)
+    engine.dispose()
