@@ -76,7 +76,7 @@ def metrics_of(commands: Iterable[Command[Any]]) -> tuple[Metric, ...]:
 
 def reproductions(incomplete: str) -> list[str]:
     """Complete a name of the catalogue of reproductions, or ``all``."""
-    catalogue = Path(__file__).parents[1] / "reproduce" / "catalogue.py"
+    catalogue = Path(__file__).parents[1] / "papers" / "catalogue.py"
     try:
         text = catalogue.read_text(encoding="utf-8")
     except OSError:

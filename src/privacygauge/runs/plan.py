@@ -260,9 +260,26 @@ def with_versions_of(there: Plan, here: Plan, *, finished: bool) -> Plan:
     ):
         if then.get(_OWN) in CONTINUED and _OWN in now:
             now[_OWN] = then[_OWN]
+    settings = _with_stored_modules(settings, stored)
     if finished and _VERSIONS in settings and _VERSIONS in stored:
         settings[_VERSIONS] = stored[_VERSIONS]
     return replace(here, settings=settings)
+
+
+def _with_stored_modules(now: Any, then: Any) -> Any:
+    """Return settings in which own code has the module that it had when a run was stored.
+
+    Modules move between versions; a class or function is told by its name.
+    """
+    if isinstance(now, dict) and isinstance(then, dict):
+        return {key: _with_stored_modules(value, then.get(key)) for key, value in now.items()}
+    if isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
+        return [_with_stored_modules(*pair) for pair in zip(now, then, strict=True)]
+    if isinstance(now, str) and isinstance(then, str):
+        own = [name.startswith("privacygauge.") for name in (now, then)]
+        if all(own) and now.rpartition(".")[2] == then.rpartition(".")[2]:
+            return then
+    return now
 
 
 def first_difference(there: Plan, here: Plan) -> str | None:
