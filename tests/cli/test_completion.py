@@ -13,10 +13,10 @@ from typing import get_args
 import pytest
 import typer
 
-from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
 from privacygauge.papers.catalogue import REPRODUCTIONS
+from privacygauge.papers.command import reproductions
 from tests.cli.vocabulary import found
 
 SCRIPT = """
@@ -178,14 +178,14 @@ def test_models_of_dtp_are_those_that_its_help_names():
 def test_reproductions_are_those_of_the_catalogue():
     from privacygauge.papers import REPRODUCTIONS
 
-    assert options.reproductions("") == [*(found.name for found in REPRODUCTIONS), "all"]
+    assert reproductions("") == [*(found.name for found in REPRODUCTIONS), "all"]
 
 
 def test_reproductions_are_read_without_importing_them():
     names = [made.name for made in REPRODUCTIONS]
-    assert options.reproductions("") == [*names, "all"]
-    assert options.reproductions("long-") == [x for x in names if x.startswith("long-")]
-    assert options.reproductions("no such") == []
+    assert reproductions("") == [*names, "all"]
+    assert reproductions("long-") == [x for x in names if x.startswith("long-")]
+    assert reproductions("no such") == []
 
 
 def test_folders_of_audits_come_first(tmp_path, monkeypatch):

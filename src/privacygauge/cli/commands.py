@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import MISSING, Field
 from functools import partial, reduce
+from importlib.metadata import EntryPoint, entry_points
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
-from privacygauge.claims.claim_audit.command import COMMAND as DP_AUDIT
-from privacygauge.claims.defence_audit.command import COMMAND as DEFEND
-from privacygauge.claims.dtp_audit.command import COMMAND as DTP
-from privacygauge.claims.worst_case_audit.command import COMMAND as WORST_CASE
-from privacygauge.classifiers.attribute_audit.command import COMMAND as ATTRIBUTE
-from privacygauge.classifiers.audit.command import COMMAND as CLASSIFIER
-from privacygauge.classifiers.audit.command import DEMO
 from privacygauge.cli import options
 from privacygauge.errors import InputError
-from privacygauge.kinds.command import Command
+from privacygauge.kinds.command import Command, Group, Program, Tool
 from privacygauge.kinds.request import Request, is_copied
-from privacygauge.language.audit.command import COMMAND as LANGUAGE
-from privacygauge.language.canary_audit import MEASURE
-from privacygauge.language.extraction_audit.command import COMMAND as EXTRACT
-from privacygauge.language.unlearning_audit.command import COMMAND as UNLEARNING
-from privacygauge.leaderboards.attack_audit.command import COMMAND as HOLDOUT_ATTACK
-from privacygauge.leaderboards.bound_audit.command import COMMAND as HOLDOUT_BOUND
-from privacygauge.leaderboards.history_audit.command import COMMAND as HOLDOUT_LOG
 from privacygauge.runs.folder import place_text, require_local, url_of
 from privacygauge.runs.options import Role
 from privacygauge.runs.sharing import sharing
-from privacygauge.tables.command import COMMAND as SYNTHETIC
-from privacygauge.tables.vulnerable_audit.command import COMMAND as VULNERABLE
 
 if TYPE_CHECKING:
-    from privacygauge.kinds.session import Work
     from privacygauge.report.limits import Limit
 
 
@@ -86,13 +72,11 @@ def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
     )
 
 
-def add_other(
-    app: typer.Typer, name: str, request: type[R], play: Callable[[R, Work], str], text: str
-) -> None:
-    """Add a command without a report, which prints the result of `play`."""
+def add_tool(app: typer.Typer, tool: Tool[Any]) -> None:
+    """Add a command without a report, which prints its summary."""
 
     def run(quiet: bool, **given: Any) -> None:
-        asked = request(**_values(request, given))
+        asked = tool.request(**_values(tool.request, given))
         require_local_files(asked)
         asked.check(1)
         _require_files(asked)
@@ -101,12 +85,51 @@ def add_other(
         from privacygauge.kinds.session import Work, with_copies
 
         with with_copies(asked) as here:
-            done = play(here, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=print_line))
+            work = Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=print_line)
+            done = tool.play(here, work)
         if not quiet:
             print(done)
 
-    parameters = [*_parameters(request), _QUIET]
-    app.command(name)(_with_signature(run, text, parameters))
+    parameters = [*_parameters(tool.request), _QUIET]
+    app.command(tool.name.rpartition(" ")[2])(_with_signature(run, tool.help, parameters))
+
+
+def add_all(app: typer.Typer, ordered: type[TyperGroup]) -> None:
+    """Add all commands that the installed packages have, each to the group of its first words.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The whole command line.
+    ordered : type
+        Class of groups, which says the order of their commands in the help.
+    """
+    apps = {"": app}
+    groups = {one.name.rpartition(" ")[0] for one in ALL}
+    for one in ALL:
+        above, _, last = one.name.rpartition(" ")
+        outer = apps[above]
+        if isinstance(one, Group):
+            apps[one.name] = inner = typer.Typer(name=last, cls=ordered)
+            inner.callback(invoke_without_command=True, help=one.help)(_print_help)
+            outer.add_typer(inner, rich_help_panel=one.group)
+        elif isinstance(one, Command) and one.name in groups:
+            apps[one.name] = inner = typer.Typer(name=last, cls=ordered)
+            add_to_itself(inner, one)
+            outer.add_typer(inner, rich_help_panel=one.group)
+        elif isinstance(one, Command):
+            add(outer, one)
+        elif isinstance(one, Tool):
+            add_tool(outer, one)
+        elif isinstance(one.app, typer.Typer):
+            outer.add_typer(one.app, name=last, rich_help_panel=one.group)
+        else:
+            outer.command(last, rich_help_panel=one.group)(one.app)
+
+
+def _print_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def _with_signature(
@@ -295,25 +318,50 @@ def _common(command: Command[Any]) -> list[inspect.Parameter]:
     return found
 
 
-COMMANDS: tuple[Command[Any], ...] = (
-    DEMO,
-    CLASSIFIER,
-    ATTRIBUTE,
-    DEFEND,
-    WORST_CASE,
-    DTP,
-    VULNERABLE,
-    SYNTHETIC,
-    LANGUAGE,
-    EXTRACT,
-    MEASURE,
-    UNLEARNING,
-    HOLDOUT_BOUND,
-    HOLDOUT_ATTACK,
-    HOLDOUT_LOG,
-    DP_AUDIT,
-)
-"""Commands in the order of ``privacygauge --help``."""
+ENTRY_POINTS = "privacygauge.audits"
+"""Group of entry points through which a package adds kinds of audit and other commands."""
+
+Added = Command[Any] | Tool[Any] | Group | Program
+
+
+def load_commands() -> Iterator[Added]:
+    """Yield the commands that the installed packages add: our own first, then others by name.
+
+    A package whose commands cannot be imported, or are none, costs a line on the standard error and
+    nothing else.
+    """
+    found = entry_points(group=ENTRY_POINTS)
+    known: set[str] = set()
+
+    def place(entry: EntryPoint) -> tuple[bool, str]:
+        package = "" if entry.dist is None else entry.dist.name
+        return package != "privacygauge", package
+
+    for entry in sorted(found, key=place):
+        try:
+            loaded = entry.load()
+            several = loaded if isinstance(loaded, tuple) else (loaded,)
+            for one in several:
+                if not isinstance(one, Command | Tool | Group | Program):
+                    raise TypeError(f"{entry.value} is a {type(one).__name__}, not a Command")
+                above = one.name.rpartition(" ")[0]
+                if one.name in known:
+                    raise ValueError(f"there is a command {one.name!r} already")
+                if above and above not in known | {other.name for other in several}:
+                    raise ValueError(f"there is no group {above!r}")
+        except Exception as error:  # noqa: BLE001  # code of other packages
+            about = " ".join(str(error).split())
+            print(f"privacygauge: {entry.name} is left out: {about}", file=sys.stderr)
+            continue
+        known |= {one.name for one in several}
+        yield from several
+
+
+ALL: tuple[Added, ...] = tuple(load_commands())
+"""All that entry points add, in the order of ``privacygauge --help``."""
+
+COMMANDS: tuple[Command[Any], ...] = tuple(one for one in ALL if isinstance(one, Command))
+"""The audits among them."""
 
 RESUMABLE: Mapping[str, Command[Any]] = {found.name: found for found in COMMANDS if found.keeps}
 """Commands that keep a run, by name."""

@@ -16,17 +16,12 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from privacygauge.cli import serve
-from privacygauge.cli.commands import COMMANDS, add, add_other, add_to_itself
+from privacygauge.cli.commands import add_all
 from privacygauge.cli.register import register
-from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs, worker
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.kinds.request import HelpGroup
-from privacygauge.language import canary_audit as of_canaries
-from privacygauge.language.audit import preparation
-from privacygauge.language.audit.command import COMMAND as LANGUAGE
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Parameter
@@ -53,51 +48,6 @@ class Ordered(TyperGroup):
         place = _HEADINGS.index(heading) if heading in _HEADINGS else len(_HEADINGS)
         return place, isinstance(command, TyperGroup)
 
-
-language = typer.Typer(name=LANGUAGE.name)
-"""App of `privacygauge language`, which is also an audit without a subcommand."""
-add_to_itself(language, LANGUAGE)
-add_other(
-    language,
-    preparation.TRAIN_REFERENCE,
-    request=preparation.ReferenceRequest,
-    play=preparation.play_reference,
-    text=preparation.TRAINING_HELP,
-)
-add_other(
-    language,
-    preparation.SPLIT,
-    request=preparation.SplitRequest,
-    play=preparation.play_split,
-    text=preparation.SPLIT_HELP,
-)
-
-canaries = typer.Typer(help="Make canaries for a training, and measure them after it.")
-"""App of `privacygauge language canaries`."""
-add_other(
-    canaries,
-    of_canaries.NAME,
-    request=of_canaries.MakeRequest,
-    play=of_canaries.make,
-    text=of_canaries.HELP,
-)
-language.add_typer(canaries, name="canaries")
-
-holdout = typer.Typer(name="holdout", cls=Ordered, invoke_without_command=True)
-"""App of `privacygauge holdout`."""
-
-
-@holdout.callback()
-def _holdout(context: typer.Context) -> None:
-    """Measure what a test set gives away through the scores of submissions."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-holdout.add_typer(serve.app, name="serve", rich_help_panel=HelpGroup.TEST_SET)
-
-PARENTS = {"holdout": holdout, "language": language, "language canaries": canaries}
-"""All words of a command except the last to the app that it is added to."""
 
 app = typer.Typer(
     name="privacygauge",
@@ -130,13 +80,8 @@ def _privacygauge(
         print(context.get_help())
 
 
-app.add_typer(language, rich_help_panel=HelpGroup.LANGUAGE)
-app.add_typer(holdout, rich_help_panel=HelpGroup.TEST_SET)
-for found in COMMANDS:
-    if found.name != language.info.name:
-        add(PARENTS.get(found.name.rpartition(" ")[0], app), found)
+add_all(app, Ordered)
 app.command(rich_help_panel=HelpGroup.REPORTS)(register)
-app.command(rich_help_panel=HelpGroup.PAPERS)(reproduce)
 app.command(rich_help_panel=HelpGroup.REPORTS)(resume)
 app.command(rich_help_panel=HelpGroup.REPORTS)(worker)
 app.command(rich_help_panel=HelpGroup.REPORTS)(report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -72,18 +71,6 @@ def names(*known: str) -> Callable[[str], list[str]]:
 def metrics_of(commands: Iterable[Command[Any]]) -> tuple[Metric, ...]:
     """Return the metrics of some commands, each once, for limits to name."""
     return tuple(dict.fromkeys(name for command in commands for name in command.metrics))
-
-
-def reproductions(incomplete: str) -> list[str]:
-    """Complete a name of the catalogue of reproductions, or ``all``."""
-    catalogue = Path(__file__).parents[1] / "papers" / "catalogue.py"
-    try:
-        text = catalogue.read_text(encoding="utf-8")
-    except OSError:
-        return []
-    # Read as text: importing the catalogue imports every domain, too slow for a completion.
-    known = re.findall(r'^ {8}\(\s*"([\w-]+)",', text, re.MULTILINE)
-    return [name for name in (*known, "all") if name.startswith(incomplete)]
 
 
 def runs(incomplete: str) -> list[str]:

@@ -1,10 +1,14 @@
-"""A command: its options, its run, and the metrics that it can be held to."""
+"""Commands as values: an audit with its options, run and metrics; a tool; a group; a program.
+
+The entry points of the group ``privacygauge.audits`` name such values, one or a tuple of them. The
+command line is made of them, and so are ``resume``, ``register`` and the documentation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from privacygauge.kinds.request import Metric, R
 
@@ -46,3 +50,41 @@ class Command(Generic[R]):
     def files(self) -> tuple[str, ...]:
         """Names of all files that it may write into its folder."""
         return ("report.html", "report.json", *self.tables)
+
+
+@dataclass(frozen=True)
+class Tool(Generic[R]):
+    """A command that prints what it did and has no report."""
+
+    name: str
+    """Name of the command, such as ``language split``."""
+    request: type[R]
+    """Class of its options."""
+    play: Callable[[R, Work], str]
+    """Does the work of a request and returns a summary."""
+    help: str
+    """Help of the command, with examples."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands that share their first words, such as ``holdout``."""
+
+    name: str
+    """The words."""
+    help: str
+    """Help of the group."""
+    group: str | None = None
+    """Heading of the group in ``privacygauge --help``; see `HelpGroup`."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command, or commands, written with typer."""
+
+    name: str
+    """Name of the command, such as ``holdout serve``."""
+    group: str
+    """Heading of the command in ``privacygauge --help``; see `HelpGroup`."""
+    app: Any
+    """The function, or the `typer.Typer`."""

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from privacygauge.errors import InputError
-from privacygauge.kinds.command import Command
+from privacygauge.kinds.command import Command, Group, Tool
 from privacygauge.kinds.request import HelpGroup, Request, amounts
 from privacygauge.language.model_options import ModelsRequest
 from privacygauge.report.reported import Reported
@@ -352,4 +352,10 @@ MEASURE = Command(
         "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound of one canary with "
         "all its copies) or exposure (the median, in bits)."
     ),
+)
+
+COMMANDS = (
+    Group("language canaries", "Make canaries for a training, and measure them after it."),
+    Tool(f"language canaries {NAME}", MakeRequest, make, HELP),
+    MEASURE,
 )

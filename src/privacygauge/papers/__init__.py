@@ -1,22 +1,6 @@
 """Published tables and figures, remade and set beside the papers' numbers."""
 
-from privacygauge.papers.catalogue import ITEMS, REPRODUCTIONS, reproduction
-from privacygauge.papers.item import Item, Status
-from privacygauge.papers.table import Cell, Effort, Reproduction, Row, Table
-from privacygauge.papers.verdict import Claim, Judgement, Verdict
+import lazy_loader
 
-__all__ = [
-    "ITEMS",
-    "REPRODUCTIONS",
-    "Cell",
-    "Claim",
-    "Effort",
-    "Item",
-    "Judgement",
-    "Reproduction",
-    "Row",
-    "Status",
-    "Table",
-    "Verdict",
-    "reproduction",
-]
+# The command line imports `papers.command`, and none of what reproductions need.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -20,7 +20,7 @@ import pytest
 
 SRC = Path(__file__).resolve().parents[3] / "src"
 only_sqlite = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-START = "from privacygauge.cli.serve import app; app()"
+START = "from privacygauge.leaderboards.serve_command import app; app()"
 
 
 def labels_of(seed: int, n: int, m: int) -> np.ndarray:

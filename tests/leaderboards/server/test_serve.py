@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from typer.main import get_command
 
-from privacygauge.cli.serve import app
 from privacygauge.errors import InputError, OutputError
 from privacygauge.leaderboards.bounds import frequency_bias, transcript_nats
 from privacygauge.leaderboards.guards import guard_named
 from privacygauge.leaderboards.history.reading import read_history
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from privacygauge.leaderboards.oracle import Budget
+from privacygauge.leaderboards.serve_command import app
 from privacygauge.leaderboards.server import extra, open_board
 from privacygauge.leaderboards.server.accounts import add_account
 from privacygauge.leaderboards.server.database import connect

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from privacygauge.errors import InputError
+from privacygauge.kinds.command import Tool
 from privacygauge.kinds.request import Request
 from privacygauge.language.model_options import group_option, ids_option, text_option
 from privacygauge.runs.options import Role, argument, asks, option
@@ -201,3 +202,9 @@ def play_reference(asked: ReferenceRequest, work: Work) -> str:
         work.tell("\nprivacygauge: resume with the same command")
         raise
     return trained.summary()
+
+
+COMMANDS = (
+    Tool(f"language {TRAIN_REFERENCE}", ReferenceRequest, play_reference, TRAINING_HELP),
+    Tool(f"language {SPLIT}", SplitRequest, play_split, SPLIT_HELP),
+)

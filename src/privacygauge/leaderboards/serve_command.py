@@ -13,6 +13,8 @@ import typer
 
 from privacygauge.cli import options
 from privacygauge.errors import InputError
+from privacygauge.kinds.command import Group, Program
+from privacygauge.kinds.request import HelpGroup
 from privacygauge.runs.folder import require_local
 
 if TYPE_CHECKING:
@@ -564,3 +566,14 @@ def _connect(database: str) -> Engine:
     from privacygauge.leaderboards.server.database import engine_of
 
     return engine_of(database)
+
+
+COMMANDS = (
+    Group(
+        "holdout",
+        "Measure what a test set gives away through the scores of submissions.",
+        HelpGroup.TEST_SET,
+    ),
+    Program("holdout serve", HelpGroup.TEST_SET, app),
+)
+"""The group of all commands about test sets, and the scoring server."""

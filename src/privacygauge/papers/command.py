@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,8 @@ import typer
 
 from privacygauge.cli import options
 from privacygauge.errors import InputError
+from privacygauge.kinds.command import Program
+from privacygauge.kinds.request import HelpGroup
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import kept_or_scratch, require_local
 from privacygauge.runs.results import require_free
@@ -38,13 +41,25 @@ _DATA = (
 _PAGE = "Write the tables of the results in DIR as a page of Markdown; nothing is made again."
 
 
+def reproductions(incomplete: str) -> list[str]:
+    """Complete a name of the catalogue of reproductions, or ``all``."""
+    catalogue = Path(__file__).parent / "catalogue.py"
+    try:
+        text = catalogue.read_text(encoding="utf-8")
+    except OSError:
+        return []
+    # Read as text: importing the catalogue imports every domain, too slow for a completion.
+    known = re.findall(r'^ {8}\(\s*"([\w-]+)",', text, re.MULTILINE)
+    return [name for name in (*known, ALL) if name.startswith(incomplete)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _ReproduceOptions:
     """Options of `privacygauge reproduce`."""
 
-    name: Annotated[
-        str | None, options.positional_argument("[NAME|all]", _NAME, options.reproductions)
-    ] = None
+    name: Annotated[str | None, options.positional_argument("[NAME|all]", _NAME, reproductions)] = (
+        None
+    )
     listed: Annotated[bool, options.switch("--list", _LIST)] = False
     quick: Annotated[bool, options.switch("--quick", _QUICK)] = False
     share: Annotated[float, typer.Option("--share", metavar="P", help=_SHARE)] = 1.0
@@ -151,3 +166,6 @@ def _print(result: ReproductionResult) -> None:
         print(f"Note: {note}")
     for deviation in deviations_of(table.name):
         print(f"Differs: {deviation}")
+
+
+COMMAND = Program("reproduce", HelpGroup.PAPERS, reproduce)
