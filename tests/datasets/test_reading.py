@@ -450,6 +450,68 @@ def test_a_column_with_one_code_stays_as_written(numbers, codes, words, separato
         assert read_content(path, "table")["a"].tolist() == values
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("codes", [["007", "7", "01234"], ["1E1", "10E0", "5"], ["+49", "49", "1"]])
+def test_codes_stay_as_written_in_every_encoding(tmp_path, codes, encoding):
+    text = "ward\tage\r\n" + "".join(f"{code}\t{40 + i}\r\n" for i, code in enumerate(codes * 4))
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    (tmp_path / "t.tsv").write_bytes((mark + text).encode(encoding))
+    assert read_content(tmp_path / "t.tsv", "table")["ward"].tolist() == codes * 4
+
+
+@pytest.mark.parametrize("codes", [["01.1", "1.1", "2.5"], ["00.50", "0.50", "1.25"]])
+def test_codes_with_a_point_and_a_leading_zero_stay_as_written(tmp_path, codes):
+    (tmp_path / "t.csv").write_text("code,age\n" + "".join(f"{code},40\n" for code in codes * 4))
+    assert read_content(tmp_path / "t.csv", "table")["code"].tolist() == codes * 4
+
+
+def german(value: int) -> str:
+    return f"{value:,}".replace(",", ".")
+
+
+@pytest.mark.parametrize("beside", ["a decimal comma", "nothing", "millions"])
+@pytest.mark.parametrize("seed", range(times(5)))
+def test_points_between_thousands_are_no_decimal_points(tmp_path, seed, beside):
+    """Whoever writes 12.500 for twelve thousand writes 950 below one thousand."""
+    rng = np.random.default_rng(seed)
+    income = rng.gamma(2, 9000, 200).round().astype(int) + 5
+    income[:3] = [950, 12_500, 7]
+    if seed == 1 and beside == "a decimal comma":
+        income += 1000  # no number without a point
+    if beside == "millions":
+        income[3] = 1_250_000
+    rate = rng.gamma(2, 3, 200).round(2)
+    rates = [f"{x}".replace(".", ",") for x in rate] if beside == "a decimal comma" else ["x"] * 200
+    rows = [f"{german(x)};{y}" for x, y in zip(income, rates, strict=True)]
+    (tmp_path / "t.csv").write_text("income;rate\n" + "\n".join(rows) + "\n")
+    found = read_content(tmp_path / "t.csv", "table")
+    assert found["income"].tolist() == income.tolist()
+    if beside == "a decimal comma":
+        assert found["rate"].tolist() == rate.tolist()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1.250", "2.375", "3.125"] * 20,  # three decimals, every one with a point
+        ["12.5", "950", "1.019"] * 20,
+        ["0.950", "12.500", "7"] * 20,
+        ["12.500", "950", "7"],  # too few to tell
+    ],
+)
+def test_decimal_points_stay_decimal_points_between_semicolons(tmp_path, texts):
+    (tmp_path / "t.csv").write_text("a;b\n" + "".join(f"{text};x\n" for text in texts))
+    found = read_content(tmp_path / "t.csv", "table")
+    assert found["a"].tolist() == [float(text) for text in texts]
+
+
+@pytest.mark.parametrize("zone", ["+01:00", "-05:30", "+0200", "Z", "+00"])
+def test_times_with_a_zone_are_those_of_utc(zone):
+    texts = pd.Series([f"2020-01-01 00:30:00{zone}", None, f"2020-07-01T12:00:00.5{zone}"])
+    zoned = pd.to_datetime(texts, format="ISO8601", utc=True)
+    np.testing.assert_allclose(days_of(texts), days_of(zoned), rtol=0, atol=1e-9)
+
+
 @settings(max_examples=times(100), deadline=None)
 @given(
     st.lists(

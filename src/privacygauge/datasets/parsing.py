@@ -106,7 +106,7 @@ def is_number(text: str) -> bool:
 
 # Dates as numbers: days since 1970-01-01.
 
-_TIME = r"(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)Z?)?"
+_TIME = r"(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)(?P<zone>Z|[+-]\d{2}(?::?\d{2})?)?)?"
 _FORMS = tuple(
     re.compile(form + _TIME)
     for form in (
@@ -171,17 +171,25 @@ def dates_of(days: Floats) -> NDArray[np.datetime64]:
 
 def _dates(texts: list[str], form: re.Pattern[str]) -> NDArray[np.datetime64] | None:
     found = []
+    ahead = []
     for text in texts:
         match = form.fullmatch(text)
         if match is None:
             return None
         part = match.groupdict()
         date = f"{part['year']}-{int(part['month']):02}-{int(part['day']):02}"
+        zone = part["zone"] or "Z"
+        # A clock with the offset +01:00 is an hour ahead of UTC.
+        hours, minutes = (
+            (0, 0) if zone == "Z" else (int(zone[1:3]), int(zone[-2:]) * (len(zone) > 3))
+        )
+        ahead.append((-1 if zone[0] == "-" else 1) * (60 * hours + minutes))
         found.append(f"{date}T{part['time'] or '00:00'}")
     try:
-        return np.array(found, dtype="datetime64[us]") if found else None
+        local = np.array(found, dtype="datetime64[us]")
     except ValueError:  # such as the 30th of February
         return None
+    return local - np.array(ahead, "timedelta64[m]") if found else None
 
 
 def _days(dates: NDArray[np.datetime64]) -> Floats:

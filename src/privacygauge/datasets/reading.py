@@ -328,6 +328,11 @@ def _unpack(path: Path) -> bytes | None:
         raise InputError(f"{path} is not UTF-16 ({error.reason}): save it as UTF-8") from error
 
 
+def _is_utf16(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(2).startswith(_UTF16)
+
+
 def _is_packed(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
@@ -561,7 +566,11 @@ def _read_table(
             if column.dtype.kind not in "biuf"
         }
         read = _without_missing(read.assign(**columns), missing, names)
-        return read if found == "," else _with_decimal_commas(read, names)
+        if found == ",":
+            return read
+        with_decimals = _with_decimal_commas(read, names)
+        certain = any(with_decimals[name].dtype != column.dtype for name, column in read.items())
+        return with_decimals.assign(**_thousands(path, found, read, names, certain=certain))
     try:
         frame: pd.DataFrame = archives.read_parquet(path, without=without).to_pandas()
     except (InputError, PermissionError):
@@ -574,7 +583,8 @@ def _read_table(
 
 # A whole number as nobody writes one: 007, +49, 1E1. Programs write 10, 10.0 or 1E+01, people 1e1.
 # Beyond 15 digits float64, which columns with gaps have, makes different numbers one.
-_CODE = r"\s*(?:0\d+|\+\d+|\d+E\d+)\s*"
+_CODE = r"\s*(?:0\d+(?:\.\d+)?|\+\d+|\d+E\d+)\s*"
+_LEADING_ZERO = r"\s*0\d+(?:\.\d+)?\s*"
 _BEYOND_FLOAT = r"\s*-?\d{16,}\s*"
 _BLOCK = 1 << 24
 
@@ -589,16 +599,19 @@ def _codes(path: Path, separator: str, read: pd.DataFrame) -> dict[str, pd.Serie
         name for name, there in floats.items() if there.size and (there == there.round()).all()
     ]
     large = [name for name in whole if (floats[name].abs() >= 2**53).any()]
-    whole += [str(name) for name, column in read.items() if column.dtype.kind in "iu"]
-    if not whole or not (large or _is_packed(path) or _may_hold_codes(path)):
+    # Fractions may have leading zeros, such as 01.1, but no exponents that matter.
+    numbers = [str(name) for name, column in read.items() if column.dtype.kind in "iuf"]
+    if not numbers or not (large or _may_hold_codes(path)):
         return {}
     written = _read_csv(
-        path, sep=separator, usecols=whole, dtype=str, keep_default_na=False, na_values=[""]
+        path, sep=separator, usecols=numbers, dtype=str, keep_default_na=False, na_values=[""]
     )
+    fractions = set(floats).difference(whole)
     return {
         str(name): texts
         for name, texts in written.items()
-        if _has_code(texts) or (name in large and texts.dropna().str.fullmatch(_BEYOND_FLOAT).any())
+        if texts.str.fullmatch(_LEADING_ZERO if name in fractions else _CODE, na=False).any()
+        or (name in large and texts.dropna().str.fullmatch(_BEYOND_FLOAT).any())
     }
 
 
@@ -607,7 +620,12 @@ def _has_code(texts: pd.Series[Any]) -> bool:
 
 
 def _may_hold_codes(path: Path) -> bool:
-    """Return whether some bytes of a file may be a code, much faster than its fields are read."""
+    """Return whether some bytes of a file may be a code, much faster than its fields are read.
+
+    Bytes of a packed file, or of one in UTF-16, say nothing about its fields.
+    """
+    if _is_packed(path) or _is_utf16(path):
+        return True
     before = np.ones(256, np.bool_)
     # In 0.05, 2024-01-05 and 10:05 the zero begins no field.
     before[[*b"0123456789.-/:"]] = False
@@ -687,6 +705,60 @@ def _with_decimal_commas(frame: pd.DataFrame, names: Collection[str]) -> pd.Data
                 with_points = texts.str.replace(".", "").str.replace(",", ".")
                 numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
     return frame.assign(**numbers)
+
+
+_THOUSANDS = r"\s*-?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)\s*"
+_ENOUGH_POINTS = 20
+
+
+def _thousands(
+    path: Path,
+    separator: str,
+    read: pd.DataFrame,
+    names: Collection[str],
+    *,
+    certain: bool,
+) -> dict[str, pd.Series[Any]]:
+    """Return the columns in which a point stands between thousands, as numbers.
+
+    Where 12.500 stands beside 950 a point is no decimal point if another column has decimal commas
+    (`certain`), if some number has two points, or if at least 20 numbers have a point, each with
+    three digits behind it: whoever writes decimals either fixes their number, so that all have a
+    point, or drops zeros at the end, so that one in ten is shorter.
+    """
+    import pandas as pd
+
+    def in_thousandths(column: pd.Series[Any]) -> bool:
+        large = column.dropna().to_numpy() * 1000
+        return bool(large.size and (abs(large - large.round()) < 1e-6 * abs(large) + 1e-9).all())
+
+    wanted = [
+        str(name)
+        for name, column in read.items()
+        if name not in names
+        and (
+            in_thousandths(column)
+            if column.dtype == float
+            else column.dtype.kind not in "biufmM"
+            and column.dropna().astype(str).str.fullmatch(_THOUSANDS).all()
+        )
+    ]
+    if not wanted:
+        return {}
+    found = {}
+    texts = _read_csv(
+        path, sep=separator, usecols=wanted, dtype=str, keep_default_na=False, na_values=[""]
+    )
+    for name, column in texts.items():
+        there = column[~column.isin(MISSING)].dropna()
+        points = there.str.count(r"\.")
+        enough = (points > 0).sum() >= _ENOUGH_POINTS and (points == 0).any()
+        if not (points > 0).any() or not (certain or (points > 1).any() or enough):
+            continue
+        if there.str.fullmatch(_THOUSANDS).all() and not _has_code(there):
+            numbers = pd.to_numeric(there.str.replace(".", "", regex=False))
+            found[str(name)] = numbers.astype(np.float64).reindex(column.index)
+    return found
 
 
 def _read_csv(path: Path, *, without: Collection[str] = (), **options: Any) -> pd.DataFrame:

@@ -110,6 +110,10 @@ def vulnerability_scores(
     others = len(table) - (1 if unit is None else int(np.bincount(unit).max()))
     if not 1 <= k <= others:
         whose = "" if unit is None else ", of other people for everybody"
+        if others < 1:
+            raise InputError(
+                f"a record is compared with others{whose}: the table has {len(table)} record(s)"
+            )
         raise InputError(
             f"k must be in 1..{others}, the number of other records{whose}, got {k}: choose "
             "fewer neighbours"
