@@ -6,16 +6,19 @@ import json
 import os
 import re
 import threading
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import privacygauge
-from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.main import app
+from privacygauge.cli.commands import COMMANDS, add
+from privacygauge.cli.main import add_config, app
 from privacygauge.errors import InputError, OutputError
+from privacygauge.runs.options import asks
 from tests.runs.sample import contents
 
 ASKED = {
@@ -60,6 +63,37 @@ def refused(*arguments: object) -> str:
 
 def test_every_command_is_asked():
     assert set(ASKED) == {command.name for command in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
+def test_an_option_is_one_field_and_its_use(command, here):
+    """One more field is a flag with its help, a key of a file, and a value that `play` gets."""
+    made = make_dataclass(
+        "Wider",
+        [("nothing_like_it", "int", asks("N", "A number like no other.", default=3))],
+        bases=(command.request,),
+        frozen=True,
+        kw_only=True,
+    )
+    seen = []
+
+    def play(asked, work):
+        seen.append(asked.nothing_like_it)
+        raise InputError("seen")
+
+    program = typer.Typer()
+    program.callback()(lambda: None)
+    add(program, replace(command, request=made, play=play))
+    name = command.name.rpartition(" ")[2]
+    (here / "audit.toml").write_text("nothing-like-it = 5\n")
+    for given in ((), ("--nothing-like-it", "7"), ("--config", "audit.toml")):
+        group = typer.main.get_command(program)
+        add_config(group)
+        with pytest.raises(InputError, match="seen"):
+            group([name, *ASKED[command.name], "--out", "out", *given], standalone_mode=False)
+    assert seen == [3, 7, 5]
+    helped = CliRunner().invoke(program, [name, "--help"]).output
+    assert "--nothing-like-it" in helped
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
