@@ -173,21 +173,3 @@ def test_without_a_wing_the_rest_works_and_says_the_same(tmp_path, wing):
             assert done.returncode == 0, done.stderr
             texts.append((out / "report.html").read_bytes())
         assert texts[0] == texts[1]
-
-
-@pytest.mark.slow
-def test_without_the_wings_that_others_use_types_are_whole(tmp_path):
-    """Without classifiers and claims, whose modules are then of any type."""
-    place = without("classifiers", tmp_path / "src")
-    checked = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")),
-            *("--cache-dir", str(tmp_path / "cache"), str(place)),
-        ],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert checked.returncode == 0, checked.stdout
