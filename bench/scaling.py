@@ -30,8 +30,8 @@ from scipy.optimize import nnls
 from privacygauge.classifiers.audit.models import audit_model
 from privacygauge.classifiers.estimators import Estimators
 from privacygauge.classifiers.files import save_predictions
+from privacygauge.classifiers.game import MOST_SHADOW_ROWS, PoolGame
 from privacygauge.classifiers.named import logistic, naive_bayes
-from privacygauge.classifiers.pool_game import MOST_SHADOW_ROWS, PoolGame
 from privacygauge.classifiers.predictions import Pool, predictions
 from privacygauge.classifiers.shadows import cohort_of, membership, train_all
 from privacygauge.classifiers.suite import single_record_attacks

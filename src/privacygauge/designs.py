@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from privacygauge.claims.canaries import RecordsWithCanaries, make_canaries
+from privacygauge.claims.canaries import (
+    LeastLikelyLabel,
+    RecordsWithCanaries,
+    UniformLabel,
+    make_canaries,
+)
 from privacygauge.claims.claim_audit.mechanism import query_neighbours
-from privacygauge.claims.mislabelled import LeastLikelyLabel, UniformLabel
 from privacygauge.classifiers.candidates import PerTargetDesign, SharedDesign
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential

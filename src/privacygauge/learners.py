@@ -13,8 +13,8 @@ from privacygauge.claims.dtp.naive_bayes import (
 from privacygauge.claims.dtp.nearest import NearestNeighbours
 from privacygauge.claims.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifiers.estimators import Training
-from privacygauge.classifiers.networks.augment import ImageAugment, views
-from privacygauge.classifiers.networks.layers import MLP
+from privacygauge.classifiers.networks.engines import MLP
+from privacygauge.classifiers.networks.task import ImageAugment, views
 from privacygauge.classifiers.shadows import train_predictions
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.language.training import train_further, train_reference

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from privacygauge.claims.canaries import Targets
 from privacygauge.claims.defences.dp_sgd import RDP
-from privacygauge.claims.mislabelled import Targets
 from privacygauge.claims.worst_case_audit.audit import WorstCaseComparison
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.versions import today

@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 from scipy.stats import binom
 
+from privacygauge.claims.canaries import LeastLikelyLabel
 from privacygauge.claims.defences.adversarial_regularisation import HeldBack
 from privacygauge.claims.defences.training import OtherTraining, Private
-from privacygauge.claims.mislabelled import LeastLikelyLabel
 from privacygauge.claims.worst_case_audit.audit import audit_worst_case, compare_worst_cases
 from privacygauge.claims.worst_case_audit.verdict import grade_of_training
 from privacygauge.classifiers.networks import MLP, Networks

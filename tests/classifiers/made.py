@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.classifiers.game import PredictionObservation
-from privacygauge.classifiers.pool_game import PoolGame
+from privacygauge.classifiers.game import PoolGame, PredictionObservation
 from privacygauge.classifiers.predictions import Pool, Predictions, predictions
 
 

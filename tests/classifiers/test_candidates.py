@@ -13,8 +13,7 @@ from privacygauge.classifiers.candidates import (
 )
 from privacygauge.classifiers.estimators import as_trainer
 from privacygauge.classifiers.learner import LearnerTrainer
-from privacygauge.classifiers.resolution import bin_centres
-from privacygauge.classifiers.signals import signals
+from privacygauge.classifiers.signals import bin_centres, signals
 from privacygauge.classifiers.suite import candidate_attacks
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError

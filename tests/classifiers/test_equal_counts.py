@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifiers.audit.models import audit_pool
-from privacygauge.classifiers.pool_game import with_equal_counts
+from privacygauge.classifiers.game import with_equal_counts
 from privacygauge.classifiers.predictions import Pool
 from tests.thorough import times
 

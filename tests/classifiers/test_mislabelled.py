@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacygauge.claims.mislabelled import (
+from privacygauge.claims.canaries import (
     LeastLikelyLabel,
     UniformLabel,
     every_model_as_target,
     targets,
 )
-from privacygauge.classifiers.pool_game import WORLD_SIGNAL
+from privacygauge.classifiers.game import WORLD_SIGNAL
 from privacygauge.errors import InputError
 from tests.classifiers.made import made_pool_game
 from tests.classifiers.trainers import Counted, records

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.classifiers.game import PredictionGame, Rows, first_rows, shadow_rows
+from privacygauge.classifiers.game import PoolGame, PredictionGame, Rows, first_rows, shadow_rows
 from privacygauge.classifiers.neural import (
     Network,
     NeuralNasr,
@@ -22,7 +22,6 @@ from privacygauge.classifiers.neural import (
     prediction_inputs,
     standardise_both,
 )
-from privacygauge.classifiers.pool_game import PoolGame
 from privacygauge.classifiers.predictions import Pool
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped

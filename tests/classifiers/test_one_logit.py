@@ -9,7 +9,7 @@ import pytest
 
 from privacygauge.classifiers import shadowed
 from privacygauge.classifiers.audit.models import Fitted, audit_model
-from privacygauge.classifiers.pool_game import PoolGame
+from privacygauge.classifiers.game import PoolGame
 from privacygauge.classifiers.predictions import LogitPool
 from privacygauge.classifiers.shadowed import train_logits
 from privacygauge.classifiers.shadows import Execution, train_shadows

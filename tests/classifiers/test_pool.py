@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.classifiers import pool_game
-from privacygauge.classifiers.pool_game import WORLD_SIGNAL, GeneralShadow, PoolGame, numeric
+from privacygauge.classifiers import game as game_module
+from privacygauge.classifiers.game import WORLD_SIGNAL, GeneralShadow, PoolGame
+from privacygauge.classifiers.held import numeric
 from privacygauge.classifiers.predictions import Pool, predictions, probabilities
 from privacygauge.classifiers.signals import signals
 from privacygauge.errors import InputError
@@ -81,7 +82,7 @@ def test_of_too_many_rows_the_first_models_are_learnt_from_and_all_are_compared(
     game = made_pool_game(n=10, k=6)
     whole = observed(game)
     for most, used in ((25, 2), (3, 1), (60, 6)):
-        monkeypatch.setattr(pool_game, "MOST_SHADOW_ROWS", most)
+        monkeypatch.setattr(game_module, "MOST_SHADOW_ROWS", most)
         part = observed(game)
         assert len(part.shadow.member) == 10 * used
         assert np.array_equal(part.shadow.member, whole.shadow.member[: 10 * used])

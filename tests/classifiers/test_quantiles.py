@@ -11,10 +11,9 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import privacygauge as pg
-from privacygauge.classifiers.game import PredictionGame
-from privacygauge.classifiers.pool_game import PoolGame
+from privacygauge.classifiers.game import PoolGame, PredictionGame
 from privacygauge.classifiers.predictions import Pool, Predictions, predictions
-from privacygauge.classifiers.quantiles import Law, QuantileRegression, Regression, Trees
+from privacygauge.classifiers.suite import Law, QuantileRegression, Regression, Trees
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Play, Round, play

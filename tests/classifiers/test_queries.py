@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.claims.mislabelled import every_model_as_target
+from privacygauge.claims.canaries import every_model_as_target
 from privacygauge.classifiers.candidates import CandidateGame, PerTargetDesign, SharedDesign
 from privacygauge.classifiers.files import as_pool, as_predictions
+from privacygauge.classifiers.game import WORLD_SIGNAL, PoolGame
 from privacygauge.classifiers.named import recorded_target, recorded_trainer
-from privacygauge.classifiers.pool_game import WORLD_SIGNAL, PoolGame
 from privacygauge.classifiers.predictions import Pool, predictions
-from privacygauge.classifiers.resolution import resolution
 from privacygauge.classifiers.shadows import Execution, train_shadows
-from privacygauge.classifiers.signals import SIGNALS, signals
+from privacygauge.classifiers.signals import SIGNALS, resolution, signals
 from privacygauge.classifiers.suite import pool_attacks, single_record_attacks
 from privacygauge.classifiers.targeted import Distance, Frequency
 from privacygauge.core.attacks.lira import LiraOnline

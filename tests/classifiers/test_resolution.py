@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from privacygauge.classifiers.predictions import predictions
-from privacygauge.classifiers.resolution import resolution
-from privacygauge.classifiers.signals import SIGNALS, signals
+from privacygauge.classifiers.signals import SIGNALS, resolution, signals
 from tests.classifiers.made import softmax
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from privacygauge.classifiers import targeted
 from privacygauge.classifiers.game import PredictionObservation, Rows
 from privacygauge.classifiers.predictions import Pool, Predictions
-from privacygauge.classifiers.resolution import bin_numbers, resolution
+from privacygauge.classifiers.signals import bin_numbers, resolution
 from privacygauge.classifiers.targeted import Distance, Frequency, infinity
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import GaussianGame

@@ -29,7 +29,7 @@ def files(tmp_path_factory):
 def few_attacks(monkeypatch):
     """The neural networks of the full suite take seconds."""
     monkeypatch.setattr(
-        "privacygauge.claims.defences.played.defence_attacks", lambda logits: ATTACKS
+        "privacygauge.claims.defence_audit.audit.defence_attacks", lambda logits: ATTACKS
     )
 
 

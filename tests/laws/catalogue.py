@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.classifiers.learned import Learned
 from privacygauge.classifiers.neural import NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifiers.quantiles import QuantileRegression
+from privacygauge.classifiers.suite import QuantileRegression
 from privacygauge.classifiers.white_box import PARTS, WhiteBox
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline

@@ -12,10 +12,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from privacygauge.classifiers.game import PredictionGame
+from privacygauge.classifiers.game import PoolGame, PredictionGame
 from privacygauge.classifiers.learned import Learned
 from privacygauge.classifiers.neural import Network, NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifiers.pool_game import PoolGame
 from privacygauge.classifiers.predictions import Pool, Predictions, predictions
 from privacygauge.classifiers.signals import SIGNALS
 from privacygauge.classifiers.targeted import Distance, Frequency

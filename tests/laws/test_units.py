@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 import privacygauge as pg
-from privacygauge.claims.mislabelled import targets
+from privacygauge.claims.canaries import targets
 from privacygauge.classifiers.candidates import CandidateGame
 from privacygauge.classifiers.estimators import as_trainer
 from privacygauge.classifiers.game import crossfit_halves

@@ -11,7 +11,7 @@ from scipy.stats import multinomial, poisson
 from scipy.stats import t as student
 
 from privacygauge.claims.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifiers.resolution import bin_numbers
+from privacygauge.classifiers.signals import bin_numbers
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS
 from privacygauge.papers import long2017, meeus2023, mireshghallah2022, song2021
 from tests.test_docs import ROOT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.claims.canaries import (
+    LeastLikelyLabel,
+    Targets,
+    WrongLabel,
+    every_model_as_target,
+    targets,
+)
 from privacygauge.claims.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     HeldBack,
 )
-from privacygauge.claims.defences.played import as_defence, claim_of, require_different_defences
+from privacygauge.claims.defences.played import claim_of
 from privacygauge.claims.defences.training import (
     AgainstAttacker,
-    Private,
     TrainingDefence,
     UndefendedTraining,
 )
@@ -29,13 +35,6 @@ from privacygauge.claims.defences.trainings import (
     Trainings,
     array_of,
     values_each_way,
-)
-from privacygauge.claims.mislabelled import (
-    LeastLikelyLabel,
-    Targets,
-    WrongLabel,
-    every_model_as_target,
-    targets,
 )
 from privacygauge.claims.options import WorstCaseDesign
 from privacygauge.classifiers.networks import Networks
@@ -84,42 +83,6 @@ class Way:
     """Privacy claim of the defence's accountant; None without one."""
 
 
-def defences_of(
-    given: Sequence[TrainingDefence | Trainer | str], delta: float
-) -> list[TrainingDefence]:
-    """Return the defences, which must all act at training; those that need a delta get `delta`."""
-    found: list[TrainingDefence] = []
-    for one in given:
-        defence = as_defence(one, delta)
-        if not isinstance(defence, TrainingDefence):
-            raise InputError(
-                f"{defence.name} changes a model's answers and not its training, so it cannot be "
-                "compared by canaries: give a defence at training, or privacygauge defend"
-            )
-        if isinstance(defence, Private) and defence.delta is None:
-            defence = replace(defence, delta=delta)
-        found.append(defence)
-    if found:
-        require_different_defences(found)
-    return found
-
-
-def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> list[Way]:
-    """Return a way to train per defence; `n` is twice the mean size of a training set."""
-    of = UndefendedTraining(trainer, n)
-    ways = []
-    for defence in defences:
-        if isinstance(defence, AgainstAttacker):
-            by: Trainer = AdversarialRegularisation(
-                of.networks(defence.name), defence.weight, HeldBack(HELD_BACK)
-            )
-        else:
-            by = defence.trainer(of)
-        named = title(defence.name, defence.variant, "")
-        ways.append(Way(named, by, claim_of(defence, by, of)))
-    return ways
-
-
 ATTACKS: tuple[Attack, ...] = (
     LiraOnline(),
     LiraOffline(),
@@ -158,18 +121,6 @@ class TargetOptions:
             checks.level(fpr, "fpr")
             if self.fprs.count(fpr) > 1:
                 raise InputError(f"fprs must all be different, got {fpr} more than once")
-
-
-def group_options(
-    design: WorstCaseDesign, n_defences: int, seed: int, level: float
-) -> TargetOptions:
-    """Return the options of every group of targets, with `n_defences` defences and none."""
-    attacks = ATTACKS if design.attacks is None else tuple(design.attacks)
-    # Two groups of targets; per attack and training, each rate and the area under the curve.
-    n = len(attacks) * (1 + n_defences) * 2 * (len(design.fprs) + 1)
-    return TargetOptions(
-        attacks=attacks, fprs=design.fprs, seed=seed, level=level, n_together=max(n, 1)
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,7 +400,17 @@ def trained_and_judged(
     canaries' labels, and `execution` and `before` are those of `values_each_way`.
     """
     # Targets are in half of the training sets on average, all other records in every one.
-    ways = ways_of(trainer, defences, 2 * len(x) - len(chosen.asked))
+    of = UndefendedTraining(trainer, 2 * len(x) - len(chosen.asked))
+    ways = []
+    for defence in defences:
+        if isinstance(defence, AgainstAttacker):
+            by: Trainer = AdversarialRegularisation(
+                of.networks(defence.name), defence.weight, HeldBack(HELD_BACK)
+            )
+        else:
+            by = defence.trainer(of)
+        named = title(defence.name, defence.variant, "")
+        ways.append(Way(named, by, claim_of(defence, by, of)))
     # Predictions are kept of the last epoch. Other models than networks have no epochs: their
     # training counts as one.
     last = trainer.epochs if isinstance(trainer, Networks) else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import fisher_exact, rankdata
 
-from privacygauge.classifiers.game import PredictionObservation
-from privacygauge.classifiers.pool_game import WORLD_SIGNAL, matrix_of
+from privacygauge.classifiers.game import WORLD_SIGNAL, PredictionObservation
+from privacygauge.classifiers.held import numeric
 from privacygauge.classifiers.predictions import Predictions
 from privacygauge.classifiers.signals import top_probability
 from privacygauge.core import checks, seeds
@@ -20,7 +20,6 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
-from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import AVERAGE_SHARE, SHARE
 from privacygauge.evaluate.evaluation import Evaluation
@@ -41,10 +40,8 @@ from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import (
     SliceTable,
-    column_groups,
     deciles,
     find_slices,
-    id_groups,
 )
 from privacygauge.evaluate.tail import Tail, tail
 from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
@@ -222,29 +219,10 @@ def compare_accuracies(
     return tuple(facts), warnings
 
 
-def beside_shadow(target: Predictions, shadow: Predictions, level: float) -> list[str]:
-    """Return warnings if classes lack shadow records, or target and shadow differ."""
-    missing = missing_classes(target, shadow, True)
-    ours, theirs = (
-        (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
-    )
-    return [*missing, *compare_accuracies(ours, theirs, level)[1]]
-
-
 def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
     right, member, unit = rows
     sides = {"members": member, "non-members": ~member}
     return {name: (right[side], unit[side]) for name, side in sides.items()}
-
-
-def too_small(evaluation: Evaluation) -> list[str]:
-    """Return a warning about false-positive rates that this few non-members cannot resolve."""
-    rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
-    told = (
-        f"{evaluation.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
-        "than 10 false positives are expected there, and the intervals are wide"
-    )
-    return [told] if rates else []
 
 
 def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
@@ -280,87 +258,12 @@ def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     ]
 
 
-def calibration_warning(risk: Risk) -> list[str]:
-    """Return a warning if the risk score is far from the realised share of members."""
-    rmse = risk.reliability.rmse
-    noise = risk.reliability.noise
-    # Even a calibrated score of finitely many records is off by the noise.
-    if rmse.low <= noise + 0.05:
-        return []
-    return [
-        f"the privacy risk score is off by {rmse.value:.2f} on average ({rmse.low:.2f} to "
-        f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the records, "
-        "not as a probability"
-    ]
-
-
 HANDICAP = 8.0
 """Factor on the p-values about few records and groups, for attacks that learn per class or more
 than a threshold: chance effects in their training hide a few exposed records."""
 
 _TAUGHT = ("learned", "whole-answer")
 """Names of the attacks that learn more than a threshold from known membership."""
-
-
-def slice_table(
-    rounds: Sequence[Round],
-    target: Predictions,
-    columns: Mapping[str, NDArray[Any]],
-    compared: Bools,
-    transcripts: Sequence[tuple[str, Transcript]],
-    seed: int,
-    level: float,
-    handicaps: Mapping[str, float] | None = None,
-    fixed: Collection[str] = (),
-) -> SliceTable:
-    """Return how exposed each class, each decile of confidence and each group of a column is.
-
-    `transcripts` holds the title and the scores of every attack on the compared records;
-    `handicaps` and `fixed` are those of `ranked_groups`.
-    """
-    # The attack is chosen here, before anything is measured.
-    attack = Threshold("modified-entropy", per_class=True)
-    rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
-    whole = play(attack, rounds, rngs)
-    assert isinstance(whole, Play)
-    played = whole.on(compared)
-    groups = {
-        "class": np.array(target.classes)[target.labels] if target.classes else target.labels,
-        "confidence": deciles(top_probability(target)),
-        **columns,
-    }
-    # Groups in the row order of this attack's decisions, and in that of the other transcripts.
-    judged, ranked = (
-        {name: values[order] for name, values in groups.items()}
-        for order in (played.transcript.target, transcripts[0][1].target)
-    )
-    rng = seeds.stream(seed, "group ranks")
-    # Groups get a quarter of the verdict's error rate.
-    rankings = ranked_groups(
-        transcripts, ranked, rng, 1 - SHARE * (1 - level), handicaps=handicaps, fixed=fixed
-    )
-    title = "modified-entropy (per-class)"
-    return find_slices(played.decisions, judged, attack=title, level=level, ranked=rankings)
-
-
-def groups_of(
-    target: Predictions, slices: Mapping[str, ArrayLike] | Sequence[str] | None
-) -> tuple[dict[str, NDArray[Any]], list[Skipped]]:
-    """Return the groups of every column to slice by, and the columns with too many values."""
-    if isinstance(slices, Mapping):
-        chosen = {
-            name: checks.vector(values, f"slice {name!r}", length=len(target))
-            for name, values in slices.items()
-        }
-    else:
-        chosen = contents_of(target, target.columns if slices is None else slices, " to slice by")
-    groups, too_many = column_groups(chosen)
-    if too_many and slices is not None:
-        raise InputError(f"{too_many[0].name}: {too_many[0].reason}")
-    beginnings = None if slices is not None else id_groups(target.ids)
-    if beginnings is not None:
-        groups.setdefault(ID_BEGINNING, beginnings)
-    return groups, too_many
 
 
 ID_BEGINNING = "beginning of the id"
@@ -403,7 +306,17 @@ def records_of(
         return None
     if are_columns(features):
         features = np.column_stack(list(contents_of(side, cast(Sequence[str], features)).values()))
-    return matrix_of(features, len(side), name)
+    n = len(side)
+    x = np.asarray(features)
+    if x.ndim != 2 or len(x) != n or not x.shape[1]:
+        raise InputError(
+            f"{name} must have the shape ({n}, d), a row for each record, got {x.shape}"
+        )
+    if numeric(x) is None:
+        raise InputError(
+            f"{name} must be finite numbers: encode texts, and fill in what is missing"
+        )
+    return x
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -457,28 +370,6 @@ class PlayedAttacks:
     """Caveats for the reader."""
 
 
-def few_alone(
-    played: Sequence[tuple[str, Transcript]],
-    scores: Mapping[str, Floats],
-    alone: Bools | None,
-    *,
-    rng: np.random.Generator,
-    level: float,
-    handicaps: Mapping[str, float],
-) -> Tail | None:
-    """Return the few members that stand out among all records, if most are like no non-member.
-
-    `played` and `scores` are those of all records, `alone` (n,) is that of `Comparison`.
-    """
-    if alone is None or not alone.any():
-        return None
-    found = tail(played, rng, level, handicaps=handicaps)
-    if found is None or not found.shown:
-        return None
-    first = np.argsort(-scores[found.attack], kind="stable")[: found.top]
-    return found if np.mean(alone[first]) >= 0.5 else None
-
-
 def attack_rounds(
     rounds: Sequence[Round],
     attacks: Sequence[Attack],
@@ -530,17 +421,34 @@ def attack_rounds(
         for _, one in played
         if one.thresholds == "per-class" or one.name in _TAUGHT
     }
-    table = slice_table(
-        rounds,
-        target,
-        columns=columns,
-        compared=compared,
-        transcripts=transcripts,
-        seed=seed,
-        level=level,
+    # The attack is chosen here, before anything is measured.
+    attack = Threshold("modified-entropy", per_class=True)
+    rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
+    whole = play(attack, rounds, rngs)
+    assert isinstance(whole, Play)
+    sliced = whole.on(compared)
+    of_rows = {
+        "class": np.array(target.classes)[target.labels] if target.classes else target.labels,
+        "confidence": deciles(top_probability(target)),
+        **columns,
+    }
+    # Groups in the row order of this attack's decisions, and in that of the other transcripts.
+    judged, ranked = (
+        {name: values[order] for name, values in of_rows.items()}
+        for order in (sliced.transcript.target, transcripts[0][1].target)
+    )
+    rng = seeds.stream(seed, "group ranks")
+    # Groups get a quarter of the verdict's error rate.
+    rankings = ranked_groups(
+        transcripts,
+        ranked,
+        rng,
+        1 - SHARE * (1 - level),
         handicaps=handicaps,
         fixed=[one.title for _, one in played if one.thresholds == "global"],
     )
+    title = "modified-entropy (per-class)"
+    table = find_slices(sliced.decisions, judged, attack=title, level=level, ranked=rankings)
     questions = answer_questions(
         transcripts,
         table,
@@ -558,6 +466,34 @@ def attack_rounds(
         scores[evaluation.title] = in_file_order(everything.transcript.score, order)
         guesses[evaluation.title] = in_file_order(everything.decisions.guess, order)
     left_out = (result for result in results if isinstance(result, Skipped))
+    rmse = risk.reliability.rmse
+    noise = risk.reliability.noise
+    # Even a calibrated score of finitely many records is off by the noise.
+    uncalibrated = []
+    if rmse.low > noise + 0.05:
+        uncalibrated = [
+            f"the privacy risk score is off by {rmse.value:.2f} on average ({rmse.low:.2f} to "
+            f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the "
+            "records, not as a probability"
+        ]
+    # The few members that stand out among all records count here if most are like no non-member.
+    few = None
+    if comparison.alone is not None and comparison.alone.any():
+        standing = tail(
+            [(one.title, result.everything.transcript) for result, one in played],
+            seeds.stream(seed, "few of all records"),
+            1 - SHARE * (1 - level),
+            handicaps=handicaps,
+        )
+        if standing is not None and standing.shown:
+            first = np.argsort(-scores[standing.attack], kind="stable")[: standing.top]
+            few = standing if np.mean(comparison.alone[first]) >= 0.5 else None
+    leading = played[0][1]
+    rates = ", ".join(f"{100 * r.fpr:g}%" for r in leading.tpr_at_fpr if not r.resolved)
+    told = (
+        f"{leading.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
+        "than 10 false positives are expected there, and the intervals are wide"
+    )
     return PlayedAttacks(
         found=AttackFindings(
             evaluations=tuple(evaluation for _, evaluation in played),
@@ -568,14 +504,7 @@ def attack_rounds(
             comparison=comparison,
             questions=questions,
             unmatched=unmatched,
-            unmatched_few=few_alone(
-                [(one.title, result.everything.transcript) for result, one in played],
-                scores,
-                comparison.alone,
-                rng=seeds.stream(seed, "few of all records"),
-                level=1 - SHARE * (1 - level),
-                handicaps=handicaps,
-            ),
+            unmatched_few=few,
         ),
         scores=scores,
         guesses=guesses,
@@ -584,8 +513,8 @@ def attack_rounds(
         skipped=tuple(left_out),
         warnings=(
             *rounding_warning(rounds, has_shadow),
-            *too_small(played[0][1]),
+            *([told] if rates else []),
             *differ,
-            *calibration_warning(risk),
+            *uncalibrated,
         ),
     )

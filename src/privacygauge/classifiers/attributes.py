@@ -13,7 +13,7 @@ an adversary who does not know them only if they are left out, or guessed togeth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -116,39 +116,6 @@ class Guesses:
         return found
 
 
-def sensitive_columns(x: Any, sensitive: str | int | Sequence[Any]) -> Columns:
-    """Return the sensitive columns: names for a frame, indices for an array.
-
-    Raises
-    ------
-    InputError
-        If there is none, one is named twice, or one is not among the columns.
-    """
-    given = list(sensitive) if isinstance(sensitive, list | tuple | np.ndarray) else [sensitive]
-    names = list(x.columns) if is_frame(x) else []
-    width = len(names) or x.shape[1]
-    found = []
-    for column in given:
-        if names and column in names:
-            found.append(column)
-        elif isinstance(column, int | np.integer) and -width <= column < width:
-            # A frame's columns may be named by place too; negative places count from the end.
-            found.append(names[column] if names else int(column) % width)
-        elif names:
-            raise InputError(
-                f"x has no column {column!r}; its columns are {checks.short_list(names)}"
-            )
-        elif isinstance(column, int | np.integer):
-            raise InputError(f"x has the columns 0 to {width - 1}, got {column}")
-        else:
-            raise InputError(
-                f"x has no names of columns: give the place of {column!r}, or a data frame"
-            )
-    if not found or len(set(found)) < len(found):
-        raise InputError(f"sensitive must name one column or several different ones, got {given}")
-    return tuple(found)
-
-
 def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[Any]) -> Secret:
     """Return the values of a sensitive column.
 
@@ -160,7 +127,30 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     InputError
         If there is only one value, or too many that are not numbers.
     """
-    columns = sensitive_columns(x, sensitive)
+    given = list(sensitive) if isinstance(sensitive, list | tuple | np.ndarray) else [sensitive]
+    table: Any = x
+    column_names = list(table.columns) if is_frame(x) else []
+    width = len(column_names) or x.shape[1]
+    found = []
+    for one in given:
+        if column_names and one in column_names:
+            found.append(one)
+        elif isinstance(one, int | np.integer) and -width <= one < width:
+            # A frame's columns may be named by place too; negative places count from the end.
+            found.append(column_names[one] if column_names else int(one) % width)
+        elif column_names:
+            raise InputError(
+                f"x has no column {one!r}; its columns are {checks.short_list(column_names)}"
+            )
+        elif isinstance(one, int | np.integer):
+            raise InputError(f"x has the columns 0 to {width - 1}, got {one}")
+        else:
+            raise InputError(
+                f"x has no names of columns: give the place of {one!r}, or a data frame"
+            )
+    if not found or len(set(found)) < len(found):
+        raise InputError(f"sensitive must name one column or several different ones, got {given}")
+    columns = tuple(found)
     block = np.column_stack([_column(x, column) for column in columns])
     is_number = block.shape[1] == 1 and block.dtype.kind in "iuf"
     numbers = block[:, 0].astype(np.float64) if is_number else None
@@ -173,7 +163,22 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     raw = _number_equal_rows(block)
     other = [column for column in _all_columns(x) if column not in columns]
     names, code, rows = _values(block, raw, numbers)
-    follow = _following(x, other, raw)
+    # The sensitive column determines others if records with the same value agree beyond chance. If
+    # one column follows, so do columns of 0 and 1 whose values are too rare to show it alone, such
+    # as the dummies of rare values.
+    _, first_row, value_of = np.unique(raw, return_index=True, return_inverse=True)
+    sure: list[Any] = []
+    rare: list[Any] = []
+    for candidate in other:
+        column_value = _number_equal_rows(_column(x, candidate)[:, None])
+        n_different = int(column_value.max()) + 1
+        if n_different == 1 or (column_value[first_row][value_of] != column_value).any():
+            continue
+        (sure if _chance(value_of, column_value) < _BY_CHANCE else rare).append(candidate)
+    follow: Columns = ()
+    if sure:
+        binary = {candidate for candidate in rare if np.isin(_column(x, candidate), (0, 1)).all()}
+        follow = tuple(candidate for candidate in other if candidate in {*sure, *binary})
     determining = []
     for c in other:
         if c in follow:
@@ -201,7 +206,26 @@ def _values(
     """Return the names of values, each record's value, and the rows to query each value with."""
     n_values = int(raw.max()) + 1
     if numbers is not None and n_values > MOST_VALUES:
-        return _bin_column(numbers)
+        # Numbers are guessed by bin; each bin is asked about at the quantiles `WITHIN` of it.
+        edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
+        code = np.searchsorted(edges, numbers, side="left")
+        # Ties in the numbers may leave bins empty: those are left out.
+        kept, code = np.unique(code, return_inverse=True)
+        # The smallest and the largest number belong to somebody: they are not shown.
+        ends = ["", *(f"{edge:g}" for edge in edges), ""]
+        bin_names = []
+        bin_rows = []
+        for j, place in enumerate(kept.tolist()):
+            low, high = ends[place : place + 2]
+            between = f"{low} to {high}" if low else f"to {high}"
+            bin_names.append(between if high else f"above {low}")
+            in_bin = np.flatnonzero(code == j)
+            in_bin = in_bin[np.argsort(numbers[in_bin], kind="stable")]
+            middle = in_bin[np.rint(np.array(WITHIN) * (len(in_bin) - 1)).astype(np.int64)]
+            # Equal numbers would be asked twice.
+            _, once = np.unique(numbers[middle], return_index=True)
+            bin_rows.append(middle[once])
+        return tuple(bin_names), code.astype(np.int64), bin_rows
     if not 2 <= n_values <= MOST_CATEGORIES:
         raise InputError(
             f"a sensitive column has 2 to {MOST_CATEGORIES} values, or numbers, got "
@@ -271,13 +295,35 @@ def attribute_guesses(
     of_class = answers[np.arange(len(y)), :, y] if knows_label else answers.max(axis=2)
     told = np.log(np.maximum(of_class, _LEAST))
     fold = parts(unit, member, rng)
-    known = _other_columns(x, secret.columns)
+    # All other columns as numbers, (n, d'); texts one-hot encoded.
+    if not is_frame(x) and x.dtype.kind in "biuf":
+        known = np.delete(np.asarray(x, np.float64), list(secret.columns), axis=1)
+    else:
+        pieces: list[NDArray[Any]] = [np.empty((len(x), 0))]
+        for column_name in _all_columns(x):
+            values = _column(x, column_name)
+            if column_name in secret.columns:
+                continue
+            if values.dtype.kind == "O":
+                number = _number_equal_rows(values[:, None])
+                # Texts with too many values, such as names, become numbers in alphabetical order.
+                several = int(number.max()) + 1 <= _TEXTS
+                values = np.eye(int(number.max()) + 1)[number] if several else number
+            pieces.append(values.reshape(len(x), -1).astype(np.float64))
+        known = np.hstack(pieces)
     if knows_label:
         known = np.column_stack([known, np.eye(answers.shape[2])[y]])
     log_p = imputation(
         known, secret, member=member, fold=fold, unit=unit, seed=int(rng.integers(2**31))
     )
-    guess = _chooser(secret.code, rng)
+    lot = rng.random((len(secret.code), int(secret.code.max()) + 1))
+
+    def guess(score: Floats) -> Ints:
+        # Equal up to rounding: values with the same answers are tied.
+        best = score >= score.max(axis=1, keepdims=True) - 1e-9
+        found: Ints = np.where(best, lot, -1.0).argmax(axis=1)
+        return found
+
     if isinstance(log_p, Skipped):
         # Only the guess that needs no imputation is left.
         nothing = np.full(len(y), np.nan)
@@ -300,9 +346,16 @@ def attribute_guesses(
     if knows_label:
         own = answers[np.arange(len(y)), secret.code].argmax(axis=1)
         # `own` is the class predicted with the record's true value: confusion is estimated from it.
-        confused = _confusion_log_probabilities(
-            answers.argmax(axis=2), own, y=y, member=member, fold=fold
-        )
+        predicted = answers.argmax(axis=2)
+        k = int(max(y.max(), predicted.max(), own.max())) + 1
+        confused = np.empty(predicted.shape)
+        for part in np.unique(fold).tolist():
+            learn = ~member & (fold != part)
+            asked = fold == part
+            # Predicted by true class, smoothed by one record per predicted class.
+            counts = np.bincount(own[learn] * k + y[learn], minlength=k * k).reshape(k, k) + 1.0 / k
+            share = counts / counts.sum(axis=1, keepdims=True)
+            confused[asked] = np.log(share[predicted[asked], y[asked, None]])
         scores["label-only"] = log_softmax(alone, axis=1) + confused
     else:
         skipped = (Skipped("label-only", "needs the class of each record"),)
@@ -421,38 +474,6 @@ def _weights(features: Floats, code: Ints) -> Floats:
     return best
 
 
-def _confusion_log_probabilities(
-    predicted: Ints, own: Ints, y: Ints, member: Bools, fold: Ints
-) -> Floats:
-    """Return log P(class | class predicted for each value), (n, v), estimated on non-members."""
-    k = int(max(y.max(), predicted.max(), own.max())) + 1
-    found = np.empty(predicted.shape)
-    for part in np.unique(fold).tolist():
-        learn = ~member & (fold != part)
-        asked = fold == part
-        # Predicted by true class, smoothed by one record per predicted class.
-        counts = np.bincount(own[learn] * k + y[learn], minlength=k * k).reshape(k, k) + 1.0 / k
-        share = counts / counts.sum(axis=1, keepdims=True)
-        found[asked] = np.log(share[predicted[asked], y[asked, None]])
-    return found
-
-
-def _chooser(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Ints]:
-    """Return a function that picks the value with the highest score, (n,).
-
-    Ties are broken by one draw, the same for all attacks.
-    """
-    lot = rng.random((len(code), int(code.max()) + 1))
-
-    def guess(score: Floats) -> Ints:
-        # Equal up to rounding: values with the same answers are tied.
-        best = score >= score.max(axis=1, keepdims=True) - 1e-9
-        found: Ints = np.where(best, lot, -1.0).argmax(axis=1)
-        return found
-
-    return guess
-
-
 def _by_tree(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int) -> Floats:
     """Return the probability of each value by an unpruned tree, (a, v), above 0.
 
@@ -492,51 +513,6 @@ def _boosted_probabilities(
     found = found + 1.0 / (len(code) + n_values)
     shares: Floats = found / found.sum(axis=1, keepdims=True)
     return shares
-
-
-def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
-    """Return the names of the bins, each number's bin, and the rows at `WITHIN` in each bin."""
-    edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
-    code = np.searchsorted(edges, numbers, side="left")
-    # Ties in the numbers may leave bins empty: those are left out.
-    kept, code = np.unique(code, return_inverse=True)
-    # The smallest and the largest number belong to somebody: they are not shown.
-    ends = ["", *(f"{edge:g}" for edge in edges), ""]
-    names = []
-    asked = []
-    for j, place in enumerate(kept.tolist()):
-        low, high = ends[place : place + 2]
-        between = f"{low} to {high}" if low else f"to {high}"
-        names.append(between if high else f"above {low}")
-        rows = np.flatnonzero(code == j)
-        rows = rows[np.argsort(numbers[rows], kind="stable")]
-        middle = rows[np.rint(np.array(WITHIN) * (len(rows) - 1)).astype(np.int64)]
-        # Equal numbers would be asked twice.
-        _, first = np.unique(numbers[middle], return_index=True)
-        asked.append(middle[first])
-    return tuple(names), code.astype(np.int64), asked
-
-
-def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
-    """Return the non-constant columns that the sensitive one determines.
-
-    The agreement of records with the same value must not be due to chance. If one column follows,
-    so do columns of 0 and 1 whose values are too rare to show it alone, such as the dummies of rare
-    values.
-    """
-    _, first, group = np.unique(raw, return_index=True, return_inverse=True)
-    sure: list[Any] = []
-    rare: list[Any] = []
-    for column in columns:
-        number = _number_equal_rows(_column(x, column)[:, None])
-        n_values = int(number.max()) + 1
-        if n_values == 1 or (number[first][group] != number).any():
-            continue
-        (sure if _chance(group, number) < _BY_CHANCE else rare).append(column)
-    if sure:
-        binary = {column for column in rare if np.isin(_column(x, column), (0, 1)).all()}
-        return tuple(column for column in columns if column in {*sure, *binary})
-    return ()
 
 
 def _chance(group: Ints, number: Ints) -> float:
@@ -595,21 +571,3 @@ def _with(x: Any, columns: Columns, value: NDArray[Any]) -> Any:
         # In the column's own type: models may insist on categories or integers.
         changed[name] = pd.Series([one] * len(x), index=x.index).astype(x[name].dtype)
     return changed
-
-
-def _other_columns(x: Any, columns: Columns) -> Floats:
-    """Return all other columns as numbers, (n, d'); texts one-hot encoded."""
-    if not is_frame(x) and x.dtype.kind in "biuf":
-        return np.delete(np.asarray(x, np.float64), list(columns), axis=1)
-    found: list[NDArray[Any]] = [np.empty((len(x), 0))]
-    for name in _all_columns(x):
-        values = _column(x, name)
-        if name in columns:
-            continue
-        if values.dtype.kind == "O":
-            number = _number_equal_rows(values[:, None])
-            # Texts with too many values, such as names, become numbers in alphabetical order.
-            several = int(number.max()) + 1 <= _TEXTS
-            values = np.eye(int(number.max()) + 1)[number] if several else number
-        found.append(values.reshape(len(x), -1).astype(np.float64))
-    return np.hstack(found)

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifiers.game import GeneralShadow, PoolGame
 from privacygauge.classifiers.held import Held, numeric
 from privacygauge.classifiers.learner import Learner, LearnerTrainer, logs
-from privacygauge.classifiers.pool_game import GeneralShadow, PoolGame
 from privacygauge.classifiers.predictions import Pool, Predictions, probabilities
 from privacygauge.classifiers.ratios import log_ratio
-from privacygauge.classifiers.resolution import BIN, resolution
 from privacygauge.classifiers.shadows import Progress, cohort_of, train_all
+from privacygauge.classifiers.signals import BIN, resolution
 from privacygauge.classifiers.trainer import Trainer, first_query
-from privacygauge.core import checks, seeds
+from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.game import Attack, Round
+from privacygauge.core.game import Round
 from privacygauge.core.release import coin_flips
 from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
-from privacygauge.evaluate.by_target import Correlation, PerTarget, per_target
-from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
+from privacygauge.evaluate.by_target import Correlation, PerTarget
+from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import AttackReach, best_supported
-from privacygauge.evaluate.playing import (
-    audit,
-    furthest_attack,
-    played_of,
-    simultaneous_level,
-    telling,
-)
 from privacygauge.evaluate.rates import mean
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -162,7 +154,42 @@ class CandidateGame:
             models = training.targets()
             pool, general = training.shadows()
             measured = training.pdtp(models, measurements) if measurements else None
-        return _round(self, models, pool=pool, general=general, measured=measured)
+        t = self.targets
+        logits = self.trainer.logits
+        inside = self.halves()
+        n_models = len(models)
+        target = Predictions(
+            answers=models[:, t].reshape(n_models * len(t), *models.shape[2:]),
+            logits=logits,
+            labels=np.tile(self.y[t], n_models),
+            member=inside[:, t].ravel(),
+            ids=np.tile(t, n_models),
+            unit=np.tile(self.units[t], n_models),
+        )
+        # Rows are model by model: each model repeats all targets.
+        repeated = np.tile(np.arange(len(t)), n_models)
+        rows = Pool(pool.answers[:, repeated], logits, pool.inside[:, repeated], target.labels)
+        features = numeric(self.x)
+        resolved = resolution(target, pool, general)
+        # Ids name the record, so that a target's rows over all models belong together.
+        dealt = PoolGame(
+            target,
+            rows,
+            None if features is None else features[target.ids],
+            target_ids=target.ids,
+            general=GeneralShadow.of(general, features, resolved),
+        ).round()
+        right = first_query(models).argmax(axis=2) == self.y
+        train = (right & inside).sum(axis=1) / inside.sum(axis=1)
+        test = (right & ~inside).sum(axis=1) / (~inside).sum(axis=1)
+        return CandidateRound(
+            round=dealt,
+            target=target,
+            pool=rows,
+            train_accuracy=train,
+            test_accuracy=test,
+            measured=measured,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,31 +306,23 @@ class _Training:
         if isinstance(game.trainer, LearnerTrainer):
             without = self.left_out(game.trainer.learner, number)
         else:
-            without = self.trained_without(number)
+            inside = game.halves()[number]
+            # (measurements, t, n): the training set of the model that holds each target, without
+            # it.
+            inside[:, np.arange(len(t)), t] = False
+            states = np.array(self.states())[number].ravel().tolist()
+            values = self.part(
+                "without",
+                inside.reshape(-1, len(game.y)),
+                self.total - number.size,
+                asked=t,
+                states=tuple(states),
+            )
+            rows = np.arange(len(t))
+            # Each retrained model predicts all targets; only its own left-out one counts.
+            own = first_query(values).reshape(*number.shape, len(t), -1)[:, rows, rows]
+            without = probabilities(own, logits=game.trainer.logits)
         return log_ratio(logs(with_it), logs(without), BIN)
-
-    def trained_without(self, number: Ints) -> Floats:
-        """Return the predictions of targets retrained without each record, (measurements, t, k).
-
-        `number` holds the indices of these targets.
-        """
-        game = self.game
-        t = self.game.targets
-        inside = game.halves()[number]
-        # (measurements, t, n): the training set of the model that holds each target, without it.
-        inside[:, np.arange(len(t)), t] = False
-        states = np.array(self.states())[number].ravel().tolist()
-        values = self.part(
-            "without",
-            inside.reshape(-1, len(game.y)),
-            self.total - number.size,
-            asked=t,
-            states=tuple(states),
-        )
-        rows = np.arange(len(t))
-        # Each retrained model predicts all targets; only its own left-out one counts.
-        own = first_query(values).reshape(*number.shape, len(t), -1)[:, rows, rows]
-        return probabilities(own, logits=game.trainer.logits)
 
     def left_out(self, learner: Learner, number: Ints) -> Floats:
         """Return what `trained_without` returns, from the learner's leave-one-out predictions."""
@@ -331,48 +350,6 @@ def _all_trained(values: NDArray[Any], name: str) -> NDArray[Any]:
             "needs all of them; take more candidates or another learning rate"
         )
     return values
-
-
-def _round(
-    game: CandidateGame, models: NDArray[Any], pool: Pool, general: Pool, measured: Floats | None
-) -> CandidateRound:
-    """Return the predictions of all target models as one round, so that attacks learn only once."""
-    t = game.targets
-    logits = game.trainer.logits
-    inside = game.halves()
-    n_models = len(models)
-    target = Predictions(
-        answers=models[:, t].reshape(n_models * len(t), *models.shape[2:]),
-        logits=logits,
-        labels=np.tile(game.y[t], n_models),
-        member=inside[:, t].ravel(),
-        ids=np.tile(t, n_models),
-        unit=np.tile(game.units[t], n_models),
-    )
-    # Rows are model by model: each model repeats all targets.
-    repeated = np.tile(np.arange(len(t)), n_models)
-    rows = Pool(pool.answers[:, repeated], logits, pool.inside[:, repeated], target.labels)
-    features = numeric(game.x)
-    resolved = resolution(target, pool, general)
-    # Ids name the record, so that a target's rows over all models belong together.
-    dealt = PoolGame(
-        target,
-        rows,
-        None if features is None else features[target.ids],
-        target_ids=target.ids,
-        general=GeneralShadow.of(general, features, resolved),
-    ).round()
-    right = first_query(models).argmax(axis=2) == game.y
-    train = (right & inside).sum(axis=1) / inside.sum(axis=1)
-    test = (right & ~inside).sum(axis=1) / (~inside).sum(axis=1)
-    return CandidateRound(
-        round=dealt,
-        target=target,
-        pool=rows,
-        train_accuracy=train,
-        test_accuracy=test,
-        measured=measured,
-    )
 
 
 def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools:
@@ -434,34 +411,3 @@ class JudgedCandidates:
         """Mean PDTP over the targets, if it was measured."""
         pdtp = self.pdtp
         return None if pdtp is None else mean(pdtp, self.accuracy.level, unit="targets")
-
-
-def judge_candidates(
-    dealt: CandidateRound, suite: Sequence[Attack], targets: Ints, seed: int, level: float
-) -> tuple[JudgedCandidates, list[Skipped]]:
-    """Return the results of a suite of attacks on the targets, and the skipped attacks."""
-    results = telling(audit([dealt.round], suite, seed=seed, level=level))
-    played = played_of(results, "give at least one that fits the candidate-set game")
-    found = {evaluation.title: per_target(p.decisions) for p, evaluation in played}
-    pdtp = dealt.pdtp
-    correlations = (
-        {}
-        if pdtp is None
-        else {title: accuracy.correlation_with(pdtp, level) for title, accuracy in found.items()}
-    )
-    each = simultaneous_level([(p, e.roc) for p, e in played], level)
-    best, accuracy, area = furthest_attack(played, level, each)
-    judged = JudgedCandidates(
-        tuple(evaluation for _, evaluation in played),
-        best=best,
-        accuracy=accuracy,
-        auc=area,
-        per_target=MappingProxyType(found),
-        targets=targets,
-        measured=None if dealt.measured is None else checks.frozen(dealt.measured),
-        correlations=MappingProxyType(correlations),
-        train_accuracy=mean(dealt.train_accuracy, level, unit="target models"),
-        test_accuracy=mean(dealt.test_accuracy, level, unit="target models"),
-        inverted=inverted_attacks([(e.title, p.transcript) for p, e in played], level),
-    )
-    return judged, [result for result in results if isinstance(result, Skipped)]

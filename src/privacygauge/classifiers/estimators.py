@@ -113,9 +113,24 @@ class Estimators:
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
             if len(seen) < self.least:
                 continue  # too few classes to learn: left as failed
-            model = _renumber_class_weights(
-                _one_thread(self.make(seed)), seen, cohort.n_classes, self.names
-            )
+            model = _one_thread(self.make(seed))
+            params = model.get_params() if hasattr(model, "get_params") else {}
+            number = {
+                name: i for i, name in enumerate(self.names or map(str, range(cohort.n_classes)))
+            }
+            # Only classes that this model was trained on have a number.
+            place = {int(label): i for i, label in enumerate(seen)}
+            for key, weights in params.items():
+                if key.split("__")[-1] != "class_weight" or not isinstance(weights, Mapping):
+                    continue
+                unknown = [label for label in weights if _text(label) not in number]
+                if unknown:
+                    raise InputError(
+                        f"class_weight has the class {unknown[0]!r}, but the classes are "
+                        f"{checks.short_list(number)}"
+                    )
+                known = {number[_text(label)]: weight for label, weight in weights.items()}
+                model.set_params(**{key: {place[c]: w for c, w in known.items() if c in place}})
             # Renumbered: some estimators refuse classes with gaps between them.
             records = cohort.records(rows)
             work = f"to train on {len(codes)} records"
@@ -310,26 +325,6 @@ def _one_thread(model: Any) -> Any:
             of_sklearn = type(known[owner]).__module__.startswith("sklearn.")
             if known[key] not in ((1, None) if of_sklearn else (1,)):
                 model.set_params(**{key: 1})
-    return model
-
-
-def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) -> Any:
-    """Return the model with class weights renumbered to the classes of its training records."""
-    params = model.get_params() if hasattr(model, "get_params") else {}
-    number = {name: i for i, name in enumerate(names or map(str, range(n_classes)))}
-    # Only classes that this model was trained on have a number.
-    place = {int(label): i for i, label in enumerate(seen)}
-    for key, weights in params.items():
-        if key.split("__")[-1] != "class_weight" or not isinstance(weights, Mapping):
-            continue
-        unknown = [label for label in weights if _text(label) not in number]
-        if unknown:
-            raise InputError(
-                f"class_weight has the class {unknown[0]!r}, but the classes are "
-                f"{checks.short_list(number)}"
-            )
-        known = {number[_text(label)]: weight for label, weight in weights.items()}
-        model.set_params(**{key: {place[c]: w for c, w in known.items() if c in place}})
     return model
 
 

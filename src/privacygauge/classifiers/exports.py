@@ -154,8 +154,16 @@ def fields_of(
     # Names by the file or the user win; without any, only the predictions can show the order.
     order = class_order(values, truth, scores.kind, name) if named is None else None
     labels, names, of_labels = encode_classes(truth, k, named=named, name=name, order=order)
-    if named is not None and classes and scores.classes is None:
-        of_labels = [*of_labels, *_contradiction(values, truth, scores.kind, named)]
+    by_user = named is not None and bool(classes) and scores.classes is None
+    if by_user and truth.dtype.kind == "U" and set(np.unique(truth).tolist()) == set(named or ()):
+        # The user's order of classes is kept, even if the predictions clearly contradict it.
+        shown = _shown_order(values, truth, scores.kind)
+        if shown is not None and shown != tuple(named or ()):
+            of_labels = [
+                *of_labels,
+                f"--classes says {_list(named or ())}, but the predictions show {_list(shown)}: "
+                "with the wrong columns attacks see less than there is",
+            ]
     of_values = [*scores.notes, *of_values]
     kind = scores.kind
     if values.ndim == 1:
@@ -725,7 +733,13 @@ def _by_name(
     if columns is None:
         return None
     values = _columns(given, list(columns.values()), name)
-    notes = _spelt(columns, named)
+    spelled = {key: text for text, key in named.items()}
+    other = {text: spelled[key] for text, key in columns.items() if text != spelled[key]}
+    differ = [text for text, called in other.items() if text.casefold() == called.casefold()]
+    notes: tuple[str, ...] = ()
+    if differ:
+        called = _list(columns[text] for text in differ)
+        notes = (f"labels {_list(differ)} were read as the classes of {called}, case aside",)
     return ExportedScores(
         kind=kind,
         values=values,
@@ -792,17 +806,6 @@ def _in_order(text: str) -> tuple[int, float, str]:
     except ValueError:
         return 1, 0.0, text
     return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
-
-
-def _spelt(columns: Mapping[str, str], named: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a note if labels and columns differ only in case."""
-    written = {key: text for text, key in named.items()}
-    other = {text: written[key] for text, key in columns.items() if text != written[key]}
-    differ = [text for text, called in other.items() if text.casefold() == called.casefold()]
-    if not differ:
-        return ()
-    called = _list(columns[text] for text in differ)
-    return (f"labels {_list(differ)} were read as the classes of {called}, case aside",)
 
 
 def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str) -> str:
@@ -1003,21 +1006,6 @@ def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple
         sure = (gain + gain.T) / np.sqrt(spread + spread.T)
     clear = (sure[~np.eye(len(names), dtype=bool)] >= _SURE).all()
     return tuple(names[i] for i in np.argsort(place)) if clear else None
-
-
-def _contradiction(
-    values: NDArray[Any], truth: NDArray[Any], kind: Kind, named: Sequence[str]
-) -> list[str]:
-    """Return a note if the predictions clearly contradict the user's order of classes."""
-    if truth.dtype.kind != "U" or set(np.unique(truth).tolist()) != set(named):
-        return []
-    shown = _shown_order(values, truth, kind)
-    if shown is None or shown == tuple(named):
-        return []
-    return [
-        f"--classes says {_list(named)}, but the predictions show {_list(shown)}: with the wrong "
-        "columns attacks see less than there is"
-    ]
 
 
 def _names(

@@ -21,7 +21,7 @@ from privacygauge.classifiers.exports import (
     truth_of,
     usual_names,
 )
-from privacygauge.classifiers.predictions import Pool, Predictions, pool_of, predictions
+from privacygauge.classifiers.predictions import Pool, Predictions, predictions
 from privacygauge.core import checks
 from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.archives import SMALL
@@ -251,7 +251,26 @@ def as_pool(
             # Out of range is refused below, by its number.
             inside = (labels >= 0) & (labels < k)
             labels = np.where(inside, np.argsort(place)[np.clip(labels, 0, k - 1)], labels)
-    return pool_of(values, arrays["member"], labels=labels, key=key, name=name)
+    in_models = np.asarray(arrays["member"])
+    if values.ndim not in (3, 4) or in_models.shape != values.shape[:2]:
+        raise InputError(
+            f"{name}: {key} must have the shape (k, n, c) or (k, n, q, c) and member (k, n), for k "
+            f"models, n records, q queries and c classes, got {values.shape} and {in_models.shape}"
+        )
+    n_models, n, *each = values.shape
+    y = checks.classes(labels, f"{name}: labels", length=n)
+    every_row: dict[str, Any] = {key: values.reshape(n_models * n, *each)}
+    # The same checks as for one model, on the rows of all models.
+    checked = predictions(
+        labels=np.tile(y, n_models), member=in_models.reshape(n_models * n), name=name, **every_row
+    )
+    if key == "logits" and not checked.logits:
+        raise InputError(
+            f"{name}: the logits are probabilities (rows in [0, 1] that sum to 1): save them under "
+            "the key probs"
+        )
+    answers = checked.answers.reshape(n_models, n, *checked.answers.shape[1:])
+    return Pool(answers, checked.logits, checked.member.reshape(n_models, n), y)
 
 
 def save_predictions(predictions: Predictions, path: str | Path) -> None:
@@ -276,55 +295,7 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
             f"path must end in {', '.join(_SUFFIXES)}, got {str(path)!r}: the suffix says how "
             "predictions are written"
         )
-    write_results(path.parent, {path.name: _file_content(predictions, path.suffix)})
-
-
-def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return texts padded to one width, as an .npz file stores them; numbers unchanged."""
-    if values.dtype != np.object_:
-        return values
-    texts = [str(value) for value in values.tolist()]
-    n_bytes = 4 * len(texts) * max(map(len, texts), default=0)
-    if n_bytes > SMALL:
-        raise InputError(
-            f"the longest text of column {name!r} would take {bytes_text(n_bytes)} in an .npz "
-            "file, "
-            "which makes room for it in every row: end the path in .parquet"
-        )
-    return np.array(texts, np.str_)
-
-
-def _table(predictions: Predictions) -> pd.DataFrame:
-    """Return predictions as a table, with the names of classes if they have any."""
-    import pandas as pd
-
-    answers = np.asarray(predictions.answers)
-    if answers.ndim != 2:
-        raise InputError(
-            "a table holds one answer about each record, and these are several: end the path in "
-            ".npz"
-        )
-    names = predictions.classes or tuple(map(str, range(answers.shape[1])))
-    prefix = "z" if predictions.logits else "p"
-    columns = {f"{prefix}_{name}": answers[:, i] for i, name in enumerate(names)}
-    labels = predictions.labels
-    columns["label"] = np.array(names)[labels] if predictions.classes else labels
-    columns["member"] = predictions.member
-    columns["id"] = predictions.ids
-    if predictions.unit is not None:
-        columns["unit"] = predictions.unit
-    twice = [name for name in predictions.columns if name in columns]
-    if twice:
-        raise InputError(
-            f"the column {twice[0]!r} has the name of one of the table's own: rename it, or end "
-            "the path in .npz"
-        )
-    return pd.DataFrame({**columns, **predictions.columns})
-
-
-def _file_content(predictions: Predictions, suffix: str) -> bytes:
-    """Return predictions as the content of a file with one of the suffixes."""
-    if suffix == ".npz":
+    if path.suffix == ".npz":
         packed = io.BytesIO()
         names = predictions.classes
         # Names that are numbers would be read as such: labels are then written as these numbers.
@@ -341,13 +312,54 @@ def _file_content(predictions: Predictions, suffix: str) -> bytes:
             **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
             **{name: _of_one_width(values, name) for name, values in predictions.columns.items()},
         )
-        return packed.getvalue()
-    table = _table(predictions)
-    if suffix == ".csv":
-        # Enough digits to distinguish every float.
-        return table.to_csv(index=False).encode()
-    if suffix == ".jsonl":
-        return str(table.to_json(orient="records", lines=True, double_precision=15)).encode()
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    return buffer.getvalue()
+        content = packed.getvalue()
+    else:
+        import pandas as pd
+
+        answers = np.asarray(predictions.answers)
+        if answers.ndim != 2:
+            raise InputError(
+                "a table holds one answer about each record, and these are several: end the path "
+                "in .npz"
+            )
+        class_names = predictions.classes or tuple(map(str, range(answers.shape[1])))
+        prefix = "z" if predictions.logits else "p"
+        columns = {f"{prefix}_{name}": answers[:, i] for i, name in enumerate(class_names)}
+        codes = predictions.labels
+        columns["label"] = np.array(class_names)[codes] if predictions.classes else codes
+        columns["member"] = predictions.member
+        columns["id"] = predictions.ids
+        if predictions.unit is not None:
+            columns["unit"] = predictions.unit
+        twice = [name for name in predictions.columns if name in columns]
+        if twice:
+            raise InputError(
+                f"the column {twice[0]!r} has the name of one of the table's own: rename it, or "
+                "end the path in .npz"
+            )
+        table = pd.DataFrame({**columns, **predictions.columns})
+        if path.suffix == ".csv":
+            # Enough digits to distinguish every float.
+            content = table.to_csv(index=False).encode()
+        elif path.suffix == ".jsonl":
+            content = str(table.to_json(orient="records", lines=True, double_precision=15)).encode()
+        else:
+            buffer = io.BytesIO()
+            table.to_parquet(buffer, index=False)
+            content = buffer.getvalue()
+    write_results(path.parent, {path.name: content})
+
+
+def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return texts padded to one width, as an .npz file stores them; numbers unchanged."""
+    if values.dtype != np.object_:
+        return values
+    texts = [str(value) for value in values.tolist()]
+    n_bytes = 4 * len(texts) * max(map(len, texts), default=0)
+    if n_bytes > SMALL:
+        raise InputError(
+            f"the longest text of column {name!r} would take {bytes_text(n_bytes)} in an .npz "
+            "file, "
+            "which makes room for it in every row: end the path in .parquet"
+        )
+    return np.array(texts, np.str_)

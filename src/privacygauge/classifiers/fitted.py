@@ -20,6 +20,7 @@ from privacygauge.classifiers.answers import (
     is_module,
 )
 from privacygauge.classifiers.estimators import ByRows, Training, class_names, n_required
+from privacygauge.classifiers.game import PoolGame
 from privacygauge.classifiers.held import Held, take_records
 from privacygauge.classifiers.label_only import (
     BLOCK,
@@ -28,9 +29,7 @@ from privacygauge.classifiers.label_only import (
     label_scores,
     told_of_views,
 )
-from privacygauge.classifiers.pool_game import PoolGame
 from privacygauge.classifiers.predictions import (
-    LogitPool,
     Pool,
     Predictions,
     predictions,
@@ -38,13 +37,12 @@ from privacygauge.classifiers.predictions import (
 from privacygauge.classifiers.probe_training import TrainingSetup
 from privacygauge.classifiers.shadows import TrainedShadows
 from privacygauge.classifiers.suite import single_record_attacks
-from privacygauge.classifiers.trainer import queries_of, questions
+from privacygauge.classifiers.trainer import queries_of
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Round, play
-from privacygauge.core.release import counts_of
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
@@ -412,7 +410,15 @@ def until_narrow(
     found: list[list[Transcript | None]] = [[] for _ in attacks]
     for n in LOOKS:
         trained, further = split(train(n_shadows + n - 1), n_shadows, n)
-        targets = _targets(trained, further, unit)
+        target = trained.target
+        assert target is not None  # without an attack there is nothing to add targets to
+        targets = [
+            replace(target, unit=unit),
+            *(
+                replace(target, unit=unit, answers=answers, member=member)
+                for answers, member in zip(further.answers, further.inside, strict=True)
+            ),
+        ]
         # Targets of earlier looks keep their results: only new ones are attacked.
         for number in range(len(found[0]), len(targets)):
             game = PoolGame(targets[number], trained.pool, features)
@@ -433,20 +439,6 @@ def until_narrow(
         if half_width(over) <= width:
             break
     return SeveralTargets(tuple(over), width, len(targets), len(trained.pool))
-
-
-def _targets(
-    trained: TrainedShadows, further: Pool, unit: NDArray[np.int64] | None
-) -> list[Predictions]:
-    target = trained.target
-    assert target is not None  # without an attack there is nothing to add targets to
-    return [
-        replace(target, unit=unit),
-        *(
-            replace(target, unit=unit, answers=answers, member=member)
-            for answers, member in zip(further.answers, further.inside, strict=True)
-        ),
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,7 +481,8 @@ def ask_fitted(
         if label_only is not None:
             said = replace(said, values=told_of_views(said.values, k), logits=False)
     elif queries_of(about.trainer) > 1:
-        asked = questions(about.trainer, about.x)
+        views = getattr(about.trainer, "views", None)
+        asked = about.x[:, None] if views is None else np.stack(list(views(about.x)), axis=1)
         # Views are asked about as further records, since a fitted model knows no queries.
         flat = asked.reshape(-1, *asked.shape[2:])
         said = answers_of(fitted.model, flat, k, names)
@@ -498,37 +491,3 @@ def ask_fitted(
         said = answers_of(fitted.model, about.x, k, names)
     given: dict[str, Any] = {"labels": about.y, "member": member, **said.named}
     return predictions(**given, name="target model").with_notes(said.notes)
-
-
-def with_names_of(
-    target: Predictions,
-    ids: ArrayLike | None,
-    slices: Mapping[str, ArrayLike] | None,
-    unit: Ints | None,
-) -> Predictions:
-    """Return the predictions with ids, groups and units of their records, where given."""
-    if ids is None and not slices and unit is None:
-        return target
-    given: dict[str, Any] = {"logits" if target.logits else "probs": target.answers}
-    return predictions(
-        labels=target.labels,
-        member=target.member,
-        ids=target.ids if ids is None else ids,
-        columns=slices,
-        unit=unit,
-        classes=target.classes,
-        name="target model",
-        **given,
-    ).with_notes(target.notes)
-
-
-def lone_records(pool: Pool | LogitPool) -> list[str]:
-    """Return a warning if records are in all of the shadow models, or in none."""
-    count = counts_of(pool.inside)
-    lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
-    if not lone:
-        return []
-    return [
-        f"{lone:,} of {pool.n_targets:,} records are in all of the {len(pool)} shadow models or in "
-        "none: attacks on single records know only one side of them; train more shadow models"
-    ]

@@ -65,12 +65,6 @@ def form_of(model: object) -> str:
     return NUMBERS
 
 
-def form_of_fitted(model: object) -> str:
-    """Return the form in which a trained model takes records: a frame, if it was trained on one."""
-    form = form_of(model)
-    return FRAME if form == NUMBERS and hasattr(model, "feature_names_in_") else form
-
-
 def of_form(form: str) -> dict[str, str]:
     """Return the entry for the form of records in a trainer's description; empty for numbers."""
     return {} if form == NUMBERS else {"records": form}
@@ -85,23 +79,6 @@ def _has_names(columns: object) -> bool:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         return False
     return any(isinstance(column, str) for column in columns)
-
-
-def on_numbers(trainer: Trainer) -> Trainer:
-    """Return the trainer if it takes numbers, for audits that construct records; else raise.
-
-    Raises
-    ------
-    InputError
-        If it takes another form.
-    """
-    form = described_form(trainer.describe())
-    if form != NUMBERS:
-        raise InputError(
-            f"{trainer.name} takes records in a form of its own ({form}), and this audit makes "
-            "records up: give a model of features that are numbers"
-        )
-    return trainer
 
 
 def on_records_made_up(trainer: Trainer) -> str:

@@ -96,12 +96,56 @@ def known_of(
     columns: dict[str, NDArray[Any]] = {CLASS: names[target.labels]}
     notes = []
     for name, values in _with_dates(target.columns).items():
-        reason = _unusable(name, values, target, signals)
+        code = group_codes(values)
+        reason = None
+        if code is not None:  # otherwise all values are equal: nothing to learn
+            sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
+            # Distinct whole numbers with few gaps count rows, perhaps of a larger file; where two
+            # files were put together, those of either side.
+            numbers = np.asarray(values)
+            parts = (numbers[target.member], numbers[~target.member])
+            if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
+                reason = "it says the membership itself"
+            elif _counts_rows(numbers) or all(_counts_rows(part) for part in parts):
+                reason = "it numbers the rows"
+            elif _follows(values, target, signals):
+                reason = "it follows from the model's answers"
         if reason is None:
             columns[name] = values
         else:
             notes.append(_unused_column_text(name, reason))
-    columns |= _with_dates(_of_records(features))
+    if features is None:
+        of_records = {}
+    elif is_frame(features):
+        frame = features if hasattr(features, "iloc") else features.to_pandas()
+        of_records = {
+            f"feature {name}": frame[name].to_numpy() for name in list(frame)[:MOST_FEATURES]
+        }
+    elif not isinstance(features, np.ndarray):
+        of_records = {}
+    elif features.dtype.kind in "OSU" and features.ndim == 1:
+        texts = [str(text) for text in features.tolist()]
+        of_records = {
+            "length of the text": np.array([len(text) for text in texts]),
+            "words of the text": np.array([len(text.split()) for text in texts]),
+        }
+    elif features.dtype.kind not in "biuf":
+        if features.ndim == 2:
+            of_records = {f"feature {j}": features[:, j] for j in range(min(features.shape[1], 60))}
+        else:
+            of_records = {}
+    elif features.ndim > 2:  # images and the like
+        flat = features.reshape(len(features), -1)
+        of_records = {
+            "mean of the record": flat.mean(axis=1),
+            "spread of the record": flat.std(axis=1),
+        }
+    else:
+        # Spread over all columns: in spectra and flattened images neighbours say the same.
+        places = np.unique(np.linspace(0, features.shape[1] - 1, MOST_FEATURES).astype(int))
+        chosen = places if features.shape[1] > MOST_FEATURES else range(features.shape[1])
+        of_records = {f"feature {j}": features[:, j] for j in chosen}
+    columns |= _with_dates(of_records)
     if pool is not None:
         columns[HELD_BY] = counts_of(pool.inside)
     return KnownColumns(columns, tuple(notes))
@@ -158,7 +202,11 @@ def comparison_of(
         if len(worlds) > 1:
             placebo[PLACEBO] = _difficulty(worlds.some(np.arange(1, len(worlds), 2)))
     notes = list(known.notes)
-    answers = _answers(target, signals)
+    values = np.asarray(target.values, np.float64)
+    if values.shape[1] > _FEW_CLASSES:
+        # The largest values in order: enough for losses, margins and the like, in few columns.
+        values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
+    answers = np.column_stack([values, target.labels, *signals.values()])
     given = {name: columns[name] for name in target.columns if name in columns}
     # A column that separates the sides for no reason in the records is dropped and the rest
     # compared again: without it, other columns may differ, or none.
@@ -204,7 +252,18 @@ def comparison_of(
         ]
         found = replace(found, doubtful=tuple(doubtful))
     if found.state == "different":
-        counts = {name: _values_on_one_side(given[name], target.member) for name in apart}
+        counts = {}
+        for name in apart:
+            # A value of several rows that all lie on one side, as of a group that was drawn as a
+            # whole.
+            _, group = np.unique(plain_array(given[name]), return_inverse=True)
+            size = np.bincount(group)
+            n_inside = np.bincount(group, weights=target.member)
+            repeated = np.median(size) >= 2
+            on_a_side = bool(((n_inside == 0) | (n_inside == size)).all())
+            counts[name] = (
+                len(size) if repeated and on_a_side and len(size) >= _FEWEST_GROUPS else 0
+            )
         whole = tuple((name, number) for name, number in counts.items() if number)
         found = replace(found, whole_groups=whole)
     if worlds is not None:
@@ -219,25 +278,6 @@ def comparison_of(
 
 _FEWEST_GROUPS = 10
 """Fewest values of a column that may have been dealt to the sides whole, such as machines."""
-
-
-def _values_on_one_side(values: NDArray[Any], member: Bools) -> int:
-    """Return the number of a column's values if each has several rows, all on one side; else 0."""
-    _, code = np.unique(plain_array(values), return_inverse=True)
-    rows = np.bincount(code)
-    inside = np.bincount(code, weights=member)
-    several = np.median(rows) >= 2
-    on_one_side = bool(((inside == 0) | (inside == rows)).all())
-    return len(rows) if several and on_one_side and len(rows) >= _FEWEST_GROUPS else 0
-
-
-def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
-    """Return the values from which a derived column could be computed, (n, d)."""
-    values = np.asarray(target.values, np.float64)
-    if values.shape[1] > _FEW_CLASSES:
-        # The largest values in order: enough for losses, margins and the like, in few columns.
-        values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
-    return np.column_stack([values, target.labels, *signals.values()])
 
 
 def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
@@ -610,26 +650,6 @@ _SIDES = frozenset(
 """Words in a text that name a side or a fold, rather than an origin."""
 
 
-def _unusable(
-    name: str, values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]
-) -> str | None:
-    code = group_codes(values)
-    if code is None:
-        return None  # all values are equal: nothing to learn
-    sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
-    if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
-        return "it says the membership itself"
-    # Distinct whole numbers with few gaps count rows, perhaps of a larger file; where two files
-    # were put together, those of either side.
-    numbers = np.asarray(values)
-    parts = (numbers[target.member], numbers[~target.member])
-    if _counts_rows(numbers) or all(_counts_rows(part) for part in parts):
-        return "it numbers the rows"
-    if _follows(values, target, signals):
-        return "it follows from the model's answers"
-    return None
-
-
 def _counts_rows(numbers: NDArray[Any]) -> bool:
     """Return whether whole numbers are distinct and have few gaps, as row numbers do."""
     return bool(
@@ -666,33 +686,6 @@ def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Fl
         ):
             return True
     return False
-
-
-def _of_records(features: Held | None) -> dict[str, NDArray[Any]]:
-    if features is None:
-        return {}
-    if is_frame(features):
-        frame = features if hasattr(features, "iloc") else features.to_pandas()
-        return {f"feature {name}": frame[name].to_numpy() for name in list(frame)[:MOST_FEATURES]}
-    if not isinstance(features, np.ndarray):
-        return {}
-    if features.dtype.kind in "OSU" and features.ndim == 1:
-        texts = [str(text) for text in features.tolist()]
-        return {
-            "length of the text": np.array([len(text) for text in texts]),
-            "words of the text": np.array([len(text.split()) for text in texts]),
-        }
-    if features.dtype.kind not in "biuf":
-        if features.ndim == 2:
-            return {f"feature {j}": features[:, j] for j in range(min(features.shape[1], 60))}
-        return {}
-    if features.ndim > 2:  # images and the like
-        flat = features.reshape(len(features), -1)
-        return {"mean of the record": flat.mean(axis=1), "spread of the record": flat.std(axis=1)}
-    # Spread over all columns: in spectra and flattened images neighbours say the same.
-    places = np.unique(np.linspace(0, features.shape[1] - 1, MOST_FEATURES).astype(int))
-    chosen = places if features.shape[1] > MOST_FEATURES else range(features.shape[1])
-    return {f"feature {j}": features[:, j] for j in chosen}
 
 
 def _difficulty(worlds: Worlds) -> Floats:

@@ -61,7 +61,27 @@ def changeable(x: Held) -> Changeable:
             "function of records, classes and a random state"
         )
     if x.dtype.kind in "biuf":
-        return _of_array(x)
+        shape = x.shape[1:]
+        image = None
+        last = False
+        if len(shape) == 2:
+            image = (1, *shape)
+        elif len(shape) == 3:
+            # Channels first if both ends could be channels, as PyTorch has them.
+            last = shape[0] not in _CHANNELS and shape[2] in _CHANNELS
+            image = (shape[2], *shape[:2]) if last else shape
+        ordered = np.moveaxis(x, -1, 1) if last else x
+        numbers = ordered.reshape(len(x), -1).astype(np.float64)
+        if np.isinf(numbers).any():
+            raise InputError("label-only attacks need records of finite numbers, or missing ones")
+
+        def back(points: Floats) -> Held:
+            # Noise leaves whole numbers and truth values, which only the record's type can hold.
+            whole = np.rint(points) if x.dtype.kind in "biu" else points
+            found = whole.reshape(len(points), *ordered.shape[1:]).astype(x.dtype, copy=False)
+            return np.moveaxis(found, 1, -1) if last else found
+
+        return Changeable(numbers, np.zeros(numbers.shape[1], np.bool_), back, image)
     if x.ndim == 1 and all(isinstance(text, str) for text in x.tolist()):
         return _of_texts(x)
     if x.ndim == 2:
@@ -73,30 +93,6 @@ def changeable(x: Held) -> Changeable:
             of_frame.numbers, of_frame.coded, lambda points: of_frame.back(points).to_numpy(object)
         )
     raise InputError("label-only attacks need records of numbers, texts, images or a data frame")
-
-
-def _of_array(x: NDArray[Any]) -> Changeable:
-    shape = x.shape[1:]
-    image = None
-    last = False
-    if len(shape) == 2:
-        image = (1, *shape)
-    elif len(shape) == 3:
-        # Channels first if both ends could be channels, as PyTorch has them.
-        last = shape[0] not in _CHANNELS and shape[2] in _CHANNELS
-        image = (shape[2], *shape[:2]) if last else shape
-    ordered = np.moveaxis(x, -1, 1) if last else x
-    numbers = ordered.reshape(len(x), -1).astype(np.float64)
-    if np.isinf(numbers).any():
-        raise InputError("label-only attacks need records of finite numbers, or missing ones")
-
-    def back(points: Floats) -> Held:
-        # Noise leaves whole numbers and truth values, which only the record's type can hold.
-        whole = np.rint(points) if x.dtype.kind in "biu" else points
-        found = whole.reshape(len(points), *ordered.shape[1:]).astype(x.dtype, copy=False)
-        return np.moveaxis(found, 1, -1) if last else found
-
-    return Changeable(numbers, np.zeros(numbers.shape[1], np.bool_), back, image)
 
 
 def _of_frame(x: Any) -> Changeable:
@@ -158,17 +154,6 @@ def _of_texts(x: NDArray[Any]) -> Changeable:
         return np.array([" ".join(word for word in row if word) for row in rows], dtype=object)
 
     return Changeable(numbers.astype(np.float64), np.ones(width, np.bool_), back)
-
-
-def join_records(first: Held, second: Held) -> Held:
-    """Return the concatenation of two sets of records of one kind."""
-    if hasattr(first, "iloc"):
-        import pandas as pd
-
-        return pd.concat([first, second], ignore_index=True)
-    if is_frame(first):
-        return first.vstack(second)
-    return np.concatenate([first, second.astype(first.dtype, copy=False)])
 
 
 BLOCK = 100_000
@@ -296,7 +281,14 @@ class LabelOnlyQueries:
 
     def _asked(self, given: Changeable, y: Ints, seed: int) -> dict[str, PointQueries]:
         x = given.numbers
-        spread = _spread(given)
+        known = np.where(np.isnan(given.numbers), 0.0, 1.0)
+        n = np.maximum(known.sum(axis=0), 1)
+        filled = np.nan_to_num(given.numbers)
+        if known.all():
+            spread: Floats = given.numbers.std(axis=0)
+        else:
+            centred = (filled - filled.sum(axis=0) / n) * known
+            spread = np.sqrt(np.square(centred).sum(axis=0) / n)
         groups = [np.array([j]) for j in np.flatnonzero(given.coded)]
         numbers = np.flatnonzero(~given.coded)
         # Numeric one-hot columns are categories, too; their groups index the numeric columns.
@@ -319,19 +311,6 @@ class LabelOnlyQueries:
                 seed=seed,
             )
         return found
-
-
-def _spread(given: Changeable) -> Floats:
-    """Return the standard deviation of each column, (d,); 0 if all values are missing."""
-    known = np.where(np.isnan(given.numbers), 0.0, 1.0)
-    n = np.maximum(known.sum(axis=0), 1)
-    filled = np.nan_to_num(given.numbers)
-    if known.all():
-        found: Floats = given.numbers.std(axis=0)
-        return found
-    centred = (filled - filled.sum(axis=0) / n) * known
-    deviation: Floats = np.sqrt(np.square(centred).sum(axis=0) / n)
-    return deviation
 
 
 def label_scores(labels: Ints, kinds: tuple[PointQueries, ...], y: Ints, n_classes: int) -> Floats:
@@ -405,9 +384,17 @@ class LabelOnlyTrainer:
         points, kinds = self.only.points(cohort.x, cohort.y, self.seed)
         outside = np.zeros((len(cohort), len(points)), np.bool_)
         # The points become further records that no model is trained on; their labels are unused.
+        if hasattr(cohort.x, "iloc"):
+            import pandas as pd
+
+            joined: Held = pd.concat([cohort.x, points], ignore_index=True)
+        elif is_frame(cohort.x):
+            joined = cohort.x.vstack(points)
+        else:
+            joined = np.concatenate([cohort.x, points.astype(cohort.x.dtype, copy=False)])
         extended = replace(
             cohort,
-            x=join_records(cohort.x, points),
+            x=joined,
             y=np.concatenate([cohort.y, np.zeros(len(points), cohort.y.dtype)]),
             inside=np.concatenate([cohort.inside, outside], axis=1),
             asked=np.arange(n, n + len(points)),
@@ -531,7 +518,22 @@ def _ways(
         raise InputError("a way to another class needs records of two classes")
     x = given.numbers
     scale = np.where(spread > 0, spread, 1.0)
-    z = _places(given, scale)
+    numbers = given.numbers[:, ~given.coded] / scale[~given.coded]
+    if np.isnan(numbers).any():
+        known = ~np.isnan(numbers)
+        middle = np.nan_to_num(numbers).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        numbers = np.where(known, numbers, middle)
+    if not given.coded.any():
+        z = numbers
+    else:
+        # Categories share buckets, so that many words or names do not need a column each.
+        codes = given.numbers[:, given.coded].astype(np.int64)
+        # Two primes mix code and column. A category that differs changes two counts, so the root
+        # of 1/2 gives it a distance of 1.
+        bucket = (codes * 7919 + np.arange(codes.shape[1]) * 104_729) % _BUCKETS
+        counts = np.zeros((len(codes), _BUCKETS))
+        np.add.at(counts, (np.arange(len(codes))[:, None], bucket), np.sqrt(0.5))
+        z = np.hstack([numbers, counts])
     # Rows at the ends of each record's paths.
     ends = np.empty((len(x), n_ways), np.int64)
     for label in np.unique(y):
@@ -560,22 +562,3 @@ def _ways(
 
 _BUCKETS = 128
 """Number of columns that all categories together share in `_places`."""
-
-
-def _places(given: Changeable, scale: Floats) -> Floats:
-    """Return coordinates whose distances approximate those between the records."""
-    numbers = given.numbers[:, ~given.coded] / scale[~given.coded]
-    if np.isnan(numbers).any():
-        known = ~np.isnan(numbers)
-        middle = np.nan_to_num(numbers).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        numbers = np.where(known, numbers, middle)
-    if not given.coded.any():
-        return numbers
-    # Categories share buckets, so that many words or names do not need a column each.
-    codes = given.numbers[:, given.coded].astype(np.int64)
-    # Two primes mix code and column. A category that differs changes two counts, so the root of 1/2
-    # gives it a distance of 1.
-    bucket = (codes * 7919 + np.arange(codes.shape[1]) * 104_729) % _BUCKETS
-    counts = np.zeros((len(codes), _BUCKETS))
-    np.add.at(counts, (np.arange(len(codes))[:, None], bucket), np.sqrt(0.5))
-    return np.hstack([numbers, counts])

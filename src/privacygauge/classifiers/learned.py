@@ -11,7 +11,7 @@ from scipy.special import expit, logsumexp
 
 from privacygauge.classifiers.game import PredictionObservation, Rows, draw_at_most, shadow_rows
 from privacygauge.classifiers.predictions import blocks_of
-from privacygauge.classifiers.resolution import Resolution, resolution
+from privacygauge.classifiers.signals import Resolution, resolution
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -99,7 +99,26 @@ def boosted_log_odds(known: Floats, member: Ints, asked: Floats, seed: int) -> F
 
     even = 2 * np.count_nonzero(member) == len(member)
     if not even and len(member) <= _ALL_BINNED:
-        known, asked = _weighted_quantile_bins(known, asked, member)
+        n_in = np.count_nonzero(member)
+        n_rows = len(member)
+        # The weights of class_weight="balanced": each side has half of the total.
+        weight = np.where(member > 0, n_rows / (2 * n_in), n_rows / (2 * (n_rows - n_in)))
+        parts = known.copy(), asked.copy()
+        for column, values in enumerate(known.T):
+            order = np.argsort(values)
+            ascending = values[order]
+            if 1 + np.count_nonzero(np.diff(ascending)) <= _VECTOR_BINS:
+                continue
+            share = np.cumsum(weight[order])
+            aim = np.linspace(0, 100, num=_VECTOR_BINS + 1)[1:-1] / 100 * share[-1]
+            place = np.minimum(np.searchsorted(share, aim), n_rows - 1)
+            beyond = ascending[np.minimum(place + 1, n_rows - 1)]
+            # Where the weights reach the aim exactly, the quantile is the mean of both neighbours.
+            above = share[place] - aim > np.finfo(np.float64).eps
+            ends = np.unique(np.where(above, ascending[place], (ascending[place] + beyond) / 2))
+            for part in parts:
+                part[:, column] = np.searchsorted(ends, part[:, column])
+        known, asked = parts
     model = HistGradientBoostingClassifier(
         max_iter=100,
         learning_rate=0.05,
@@ -113,34 +132,6 @@ def boosted_log_odds(known: Floats, member: Ints, asked: Floats, seed: int) -> F
     with limited_to(1 if len(member) < 20_000 else None):
         model.fit(known, member)
         return np.asarray(model.decision_function(asked), np.float64)
-
-
-def _weighted_quantile_bins(known: Floats, asked: Floats, member: Ints) -> tuple[Floats, Floats]:
-    """Return both matrices with values replaced by the bin numbers of scikit-learn's boosting.
-
-    Its own weighted quantiles take ten times as long as the trees. These are the same: the averaged
-    inverse of the weighted distribution function (Hyndman & Fan 1996).
-    """
-    n_in = np.count_nonzero(member)
-    n = len(member)
-    # The weights of class_weight="balanced": each side has half of the total.
-    weight = np.where(member > 0, n / (2 * n_in), n / (2 * (n - n_in)))
-    parts = known.copy(), asked.copy()
-    for column, values in enumerate(known.T):
-        order = np.argsort(values)
-        ascending = values[order]
-        if 1 + np.count_nonzero(np.diff(ascending)) <= _VECTOR_BINS:
-            continue
-        share = np.cumsum(weight[order])
-        aim = np.linspace(0, 100, num=_VECTOR_BINS + 1)[1:-1] / 100 * share[-1]
-        place = np.minimum(np.searchsorted(share, aim), n - 1)
-        beyond = ascending[np.minimum(place + 1, n - 1)]
-        # Where the weights reach the aim exactly, the quantile is the mean of both neighbours.
-        above = share[place] - aim > np.finfo(np.float64).eps
-        ends = np.unique(np.where(above, ascending[place], (ascending[place] + beyond) / 2))
-        for part in parts:
-            part[:, column] = np.searchsorted(ends, part[:, column])
-    return parts
 
 
 FOLDS = 3
@@ -401,20 +392,11 @@ def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
         open_ &= ~exact
         if not open_.any():
             break
-    bits = _bits(given)
-    return np.column_stack([decimals[:, 0], decimals.max(axis=1), decimals.mean(axis=1), bits, off])
-
-
-def _bits(given: NDArray[np.floating]) -> Floats:
-    """Return the bits that the longest number of each row needs, (n,) in 0 to 53.
-
-    Few bits show that the numbers once had a shorter type.
-    """
     # The mantissa as an integer of 53 bits; m & -m is its lowest bit that is set.
     mantissa = np.ldexp(np.frexp(given.astype(np.float64))[0], 53).astype(np.int64)
     lowest = np.abs(mantissa & -mantissa)
-    needed: Floats = np.where(lowest > 0, 53.0 - np.log2(np.maximum(lowest, 1)), 0.0).max(axis=1)
-    return needed
+    bits: Floats = np.where(lowest > 0, 53.0 - np.log2(np.maximum(lowest, 1)), 0.0).max(axis=1)
+    return np.column_stack([decimals[:, 0], decimals.max(axis=1), decimals.mean(axis=1), bits, off])
 
 
 def times_seen(asked: Rows, among: Rows) -> Floats:

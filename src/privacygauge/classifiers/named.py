@@ -85,23 +85,6 @@ NETWORKS = ("network", "network-large")
 ReLU (Song & Mittal 2021)."""
 
 
-def trainer_by_name(name: str) -> object:
-    """Return the trainer or model called `name`: a built-in one, FILE.py:NAME or MODULE:NAME."""
-    if name in ESTIMATORS:
-        return ESTIMATORS[name]
-    if name in NETWORKS:
-        from privacygauge.classifiers.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
-
-        return Networks(LONG_2017 if name == "network" else SONG_MITTAL_2021_RELU)
-    if ":" not in name:
-        known = ", ".join([*ESTIMATORS, *NETWORKS])
-        raise InputError(
-            f"--model must be one of {known}, or FILE.py:NAME or MODULE:NAME of your own, got "
-            f"{name!r}"
-        )
-    return import_object(name)
-
-
 def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> object:
     """Return the trained model called FILE.py:NAME, or returned by a function of that name.
 
@@ -182,7 +165,22 @@ def trainer_named(name: str, run: Path | None) -> Trainer:
     """
     if run is not None and names_code(name):
         return recorded_trainer(run)
-    return as_trainer(trainer_by_name(name))
+    named: object
+    if name in ESTIMATORS:
+        named = ESTIMATORS[name]
+    elif name in NETWORKS:
+        from privacygauge.classifiers.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
+
+        named = Networks(LONG_2017 if name == "network" else SONG_MITTAL_2021_RELU)
+    else:
+        if ":" not in name:
+            known = ", ".join([*ESTIMATORS, *NETWORKS])
+            raise InputError(
+                f"--model must be one of {known}, or FILE.py:NAME or MODULE:NAME of your own, got "
+                f"{name!r}"
+            )
+        named = import_object(name)
+    return as_trainer(named)
 
 
 def recorded_trainer(run: str | Path) -> Trainer:

@@ -104,7 +104,14 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
         shown = shown or (chance < _CHANCE and hits > _TIMES * share * len(near))
     if not shown:
         return None
-    reach = _reach(near, middle, far)
+    # Answers in steps, such as the votes of a forest, have many equal distances.
+    edges = np.unique(np.quantile(far, _SHARES))
+    reach = float(edges[0])
+    for low, high in pairwise(edges.tolist()):
+        ours, theirs = (float(np.mean((x > low) & (x <= high))) for x in (near, middle))
+        if ours <= _DENSER * theirs:
+            break
+        reach = high
     # A row is linked to the row above it; every row that is not begins a new person.
     linked = np.zeros(len(points), np.bool_)
     linked[1:] = (group[1:] == group[:-1]) & (member[1:] == member[:-1])
@@ -125,19 +132,6 @@ def _distances(
         same.append(distance[alike & one_side])
         across.append(distance[alike & ~one_side])
     return np.concatenate(same), np.concatenate(across)
-
-
-def _reach(near: Floats, middle: Floats, far: Floats) -> float:
-    """Return the distance up to which adjacent rows are more frequent than rows in the middle."""
-    # Answers in steps, such as the votes of a forest, have many equal distances.
-    edges = np.unique(np.quantile(far, _SHARES))
-    reach = float(edges[0])
-    for low, high in pairwise(edges.tolist()):
-        ours, theirs = (float(np.mean((x > low) & (x <= high))) for x in (near, middle))
-        if ours <= _DENSER * theirs:
-            break
-        reach = high
-    return reach
 
 
 _FEWEST_RUNS = 8

@@ -187,7 +187,21 @@ def predictions(
         which = "neither" if probs is None else "both"
         raise InputError(f"{name}: give either probs or logits, got {which}")
     kind = "probs" if logits is None else "logits"
-    values = _matrix(probs if logits is None else logits, f"{name}: {kind}")
+    of_kind = f"{name}: {kind}"
+    array = np.asarray(probs if logits is None else logits)
+    if array.ndim not in (2, 3) or array.shape[-1] < 2:
+        raise InputError(
+            f"{of_kind} must have the shape (n, k) with k >= 2 classes (or (n, q, k) for q "
+            f"queries a record), got {array.shape}; of two classes both need a column: "
+            "np.column_stack([1 - p, p])"
+        )
+    if array.size == 0:
+        raise InputError(f"{of_kind} holds no rows")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{of_kind} must hold numbers, got {array.dtype}")
+    # A view, not a copy: predictions may be the largest thing in memory.
+    values = (array[:, 0] if array.shape[1:-1] == (1,) else array).view()
+    values.flags.writeable = False
     n = len(values)
     k = values.shape[-1]
     if np.asarray(labels).dtype.kind in "OSU":
@@ -459,24 +473,6 @@ def share_remainder(values: NDArray[Any], name: str) -> tuple[Floats, str]:
     return values, note
 
 
-def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.ndim not in (2, 3) or array.shape[-1] < 2:
-        raise InputError(
-            f"{name} must have the shape (n, k) with k >= 2 classes (or (n, q, k) for q queries a "
-            f"record), got {array.shape}; of two classes both need a column: "
-            "np.column_stack([1 - p, p])"
-        )
-    if array.size == 0:
-        raise InputError(f"{name} holds no rows")
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold numbers, got {array.dtype}")
-    # A view, not a copy: predictions may be the largest thing in memory.
-    view = (array[:, 0] if array.shape[1:-1] == (1,) else array).view()
-    view.flags.writeable = False
-    return view
-
-
 def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
     kind = "logits" if logits else "probs"
     tolerance = 1e-2 if values.dtype == np.float16 else SUM_ERROR
@@ -484,7 +480,14 @@ def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
     for rows, block in blocks_of(values):
         total = block.sum(axis=1)
         if not np.isfinite(total).all():
-            _require_finite(block, rows.start, f"{name}: {kind}")
+            bad = np.argwhere(~np.isfinite(block))
+            if bad.size:
+                at, of_class = bad[0]
+                bad_value = block[at, of_class]
+                raise InputError(
+                    f"{name}: {kind} must be finite, got {bad_value} in row "
+                    f"{rows.start + at}, class {of_class}"
+                )
         if logits:
             continue
         wrong = np.flatnonzero(np.abs(total - 1.0) > tolerance)
@@ -522,14 +525,6 @@ def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
                 "sum, or, if every label has a probability of its own (multi-label), audit each "
                 "label as a model of two classes"
             )
-
-
-def _require_finite(block: Floats, start: int, name: str) -> None:
-    bad = np.argwhere(~np.isfinite(block))
-    if bad.size:
-        row, column = bad[0]
-        value = block[row, column]
-        raise InputError(f"{name} must be finite, got {value} in row {start + row}, class {column}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -692,33 +687,6 @@ class LogitPool:
     def n_queries(self) -> int:
         """Number of queries per target, q."""
         return self.first.n_queries
-
-
-def pool_of(
-    values: NDArray[Any], member: ArrayLike, labels: ArrayLike, key: str, name: str
-) -> Pool:
-    """Return a checked pool of `values` (k, n, c) or (k, n, q, c).
-
-    `key` is their kind, ``probs`` or ``logits``, and `name` the input's name in messages.
-    """
-    inside = np.asarray(member)
-    if values.ndim not in (3, 4) or inside.shape != values.shape[:2]:
-        raise InputError(
-            f"{name}: {key} must have the shape (k, n, c) or (k, n, q, c) and member (k, n), for k "
-            f"models, n records, q queries and c classes, got {values.shape} and {inside.shape}"
-        )
-    k, n, *each = values.shape
-    y = checks.classes(labels, f"{name}: labels", length=n)
-    given: dict[str, Any] = {key: values.reshape(k * n, *each)}
-    # The same checks as for one model, on the rows of all models.
-    checked = predictions(labels=np.tile(y, k), member=inside.reshape(k * n), name=name, **given)
-    if key == "logits" and not checked.logits:
-        raise InputError(
-            f"{name}: the logits are probabilities (rows in [0, 1] that sum to 1): save them under "
-            "the key probs"
-        )
-    answers = checked.answers.reshape(k, n, *checked.answers.shape[1:])
-    return Pool(answers, checked.logits, checked.member.reshape(k, n), y)
 
 
 def probabilities(values: NDArray[Any], *, logits: bool) -> Floats:

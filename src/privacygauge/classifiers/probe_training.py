@@ -339,42 +339,8 @@ def _with_two_epochs(trainer: Trainer) -> tuple[Trainer, float]:
     return short, epochs / 2
 
 
-def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> str:
-    """Return the measured cost of training a cohort by several trainers, in words."""
-    cost = measure_ways(trainers, cohort, n_jobs=n_jobs)
-    n = len(cohort)
-    ways = len(trainers)
-    each = "" if ways == 1 else f", each in {ways} ways"
-    return (
-        f"Training {n} models{each}, {cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: "
-        f"about {span(cost.seconds(n))}."
-    )
-
-
 DEFAULT_SHADOWS = 16
 """Number of shadow models if neither a number nor a budget is given."""
-
-
-def bill(cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: float | None) -> str:
-    """Return the cost of training in words, and what a budget leaves out."""
-    n_models = shadows + n_targets
-    target = "1 target, " if n_targets else ""
-    text = (
-        f"Training {n_models} models ({target}{shadows} shadow models), "
-        f"{cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: about "
-        f"{span(cost.seconds(n_models))}."
-    )
-    if budget is None:
-        return text
-    more = wanted or next((n for n in DESIGNS if n > shadows), None)
-    if more is None or more <= shadows:
-        return text
-    lost = "per-record variances (from 64 on) and " if shadows < 64 <= more else ""
-    return (
-        f"{text} The budget of {span(budget)} does not pay for {more} shadow models (about "
-        f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
-        "attacks on single records."
-    )
 
 
 def paid_for(
@@ -402,7 +368,27 @@ def paid_for(
     if limit is not None and (wanted is None or cost.seconds(shadows + 1) > limit):
         most = cost.largest(limit)
         shadows = most if wanted is None else min(most, wanted)
-    return shadows, bill(cost, shadows, n_targets=n_targets, wanted=wanted, budget=limit)
+    n_models = shadows + n_targets
+    target = "1 target, " if n_targets else ""
+    told = (
+        f"Training {n_models} models ({target}{shadows} shadow models), "
+        f"{cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: about "
+        f"{span(cost.seconds(n_models))}."
+    )
+    if limit is None:
+        words = told
+    else:
+        more = wanted or next((n for n in DESIGNS if n > shadows), None)
+        if more is None or more <= shadows:
+            words = told
+        else:
+            lost = "per-record variances (from 64 on) and " if shadows < 64 <= more else ""
+            words = (
+                f"{told} The budget of {span(limit)} does not pay for {more} shadow models (about "
+                f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the "
+                "strength of attacks on single records."
+            )
+    return shadows, words
 
 
 def bill_without_each(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from privacygauge.classifiers.learner import Box, DtpRange, class_log_p, logs
-from privacygauge.classifiers.resolution import bin_centres, bin_numbers, n_bins
+from privacygauge.classifiers.signals import bin_centres, bin_numbers, n_bins
 from privacygauge.classifiers.trainer import Cohort, Trainer, first_query
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
@@ -228,8 +228,22 @@ def log_linear_dtp(
         part = slice(start, start + size)
         change = _Change(w, b, w_without[part], b_without[part])
         own[part] = change.seen(x_rows[part, None], width)[:, 0]
+        longest = np.abs(change.apart).max(axis=1, initial=0.0)[:, None]
+        unit = np.divide(change.apart, longest, out=np.zeros_like(change.apart), where=longest > 0)
+        tilt = unit * np.abs(change.slopes).max(axis=2, initial=0.0)[..., None]
+        ways = [
+            sign * change.slopes + side * size * tilt
+            # Tilted corners move towards certainty of either class; without a tilt one side
+            # suffices.
+            for size in _TILTS
+            for sign in (-1.0, 1.0)
+            for side in ((-1.0, 1.0) if size else (1.0,))
+        ]
         low[part] = np.maximum(
-            own[part], change.seen(change.corners(box), width).max(axis=1, initial=0)
+            own[part],
+            change.seen(np.where(np.concatenate(ways, axis=1) > 0, box.high, box.low), width).max(
+                axis=1, initial=0
+            ),
         )
         for query in others if width and others is not None else ():
             asked = np.broadcast_to(query, (len(low[part]), 1, len(query)))
@@ -287,21 +301,6 @@ class _Change:
         sizes = (np.abs(self.w) + np.abs(self.w_without)).transpose(0, 2, 1) @ far + b
         rounding = 8 * np.finfo(np.float64).eps * sizes.max(axis=1, initial=0.0)
         return np.where(self.lost, np.inf, change + rounding)
-
-    def corners(self, box: Box) -> Floats:
-        """Return the corners of the box at which a pair of scores moves most, (r, c, d)."""
-        longest = np.abs(self.apart).max(axis=1, initial=0.0)[:, None]
-        unit = np.divide(self.apart, longest, out=np.zeros_like(self.apart), where=longest > 0)
-        tilt = unit * np.abs(self.slopes).max(axis=2, initial=0.0)[..., None]
-        ways = [
-            sign * self.slopes + side * size * tilt
-            # Tilted corners move towards certainty of either class; without a tilt one side
-            # suffices.
-            for size in _TILTS
-            for sign in (-1.0, 1.0)
-            for side in ((-1.0, 1.0) if size else (1.0,))
-        ]
-        return np.where(np.concatenate(ways, axis=1) > 0, box.high, box.low)
 
     def seen(self, queries: Floats, width: float) -> Floats:
         """Return the log ratios at queries (r, q, d) of each record, (r, q)."""

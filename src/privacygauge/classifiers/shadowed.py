@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,11 @@ from privacygauge.classifiers.fitted import (
     split,
     until_narrow,
 )
+from privacygauge.classifiers.game import world_signal
 from privacygauge.classifiers.held import Held, numeric
 from privacygauge.classifiers.label_only import LabelOnlyQueries, LabelOnlyTrainer
-from privacygauge.classifiers.pool_game import world_signal
 from privacygauge.classifiers.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifiers.probe_training import TrainingSetup
-from privacygauge.classifiers.resolution import resolution
 from privacygauge.classifiers.shadows import (
     NOT_KEPT,
     Execution,
@@ -38,16 +36,17 @@ from privacygauge.classifiers.shadows import (
     train_shadows,
     trained_run,
 )
+from privacygauge.classifiers.signals import resolution
 from privacygauge.classifiers.suite import single_record_attacks
-from privacygauge.classifiers.trainer import Cohort, Trainer
+from privacygauge.classifiers.trainer import Trainer
 from privacygauge.core import seeds
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Attack
 from privacygauge.core.release import Coins, SomeOf
 from privacygauge.errors import InputError
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.runs.folder import kept_or_scratch
-from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.plan import ArraySpec, Task
 from privacygauge.runs.store import plan_in
 
 
@@ -178,18 +177,23 @@ class LogitWork(ShadowWork):
         # How many of this task's models are among the first `whole` of the run.
         first = max(0, self.whole - task.start)
         kept[:first] = values[:first]
-        return {"logit": np.stack([_logit(x, labels) for x in values]), "prediction": kept}
-
-
-def _logit(values: NDArray[Any], labels: Ints) -> Floats:
-    """Return the scaled logits of one model, (n,) or (n, q); NaN if its training failed."""
-    if not np.isfinite(values).all():
-        return np.full(values.shape[:-1], np.nan)
-    n = len(labels)
-    rows = Predictions(
-        answers=values, logits=True, labels=labels, member=np.zeros(n, np.bool_), ids=np.arange(n)
-    )
-    return world_signal(rows, resolution(rows))
+        # Scaled logits of each model, (n,) or (n, q); NaN if its training failed.
+        logits = []
+        for answers in values:
+            if not np.isfinite(answers).all():
+                logit = np.full(answers.shape[:-1], np.nan)
+            else:
+                n_records = len(labels)
+                of_model = Predictions(
+                    answers=answers,
+                    logits=True,
+                    labels=labels,
+                    member=np.zeros(n_records, np.bool_),
+                    ids=np.arange(n_records),
+                )
+                logit = world_signal(of_model, resolution(of_model))
+            logits.append(logit)
+        return {"logit": np.stack(logits), "prediction": kept}
 
 
 def train_logits(
@@ -233,13 +237,32 @@ def train_logits(
     require_logits(trainer.name, trainer.logits)
     if existing is not None:
         require_logits("the audited model", existing.logits)
-    inside = _coins(n_shadows, len(y), seed=seed, target=with_target, unit=unit)
+    # Coins are drawn lazily if each record has its own.
+    n = len(y)
+    inside: Bools | Coins
+    if unit is not None:
+        inside = membership(n_shadows, n, seed, target=with_target, unit=unit)
+    else:
+        shadows = Coins.of(n_shadows, n, seeds.stream(seed, "shadow", "coins"))
+        own = Coins.of(1, n, seeds.stream(seed, "target", "coins"))
+        inside = own.above(shadows) if with_target else shadows
     cohort = cohort_of(x, y, inside, seed)
     # Rounded up; the target's whole vectors are kept in any case.
     whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
     with kept_or_scratch(execution.run) as folder:
+        vectors = plan_of(trainer, cohort, seed, folder)
+        spec = vectors.arrays["prediction"]
+        shape = spec.shape[:-1]
+        record = min(spec.shape[1], RECORDS_A_CHUNK)
+        # Chunks hold all models of some records, as attacks on single records read them.
+        logit = ArraySpec(spec.dims[:-1], shape, "float64", (record, *shape[2:]))
+        keeps = f"one logit, and whole vectors of the first {whole} models"
         opened = trained_run(
-            _plan(trainer, cohort, seed=seed, run=folder, whole=whole),
+            replace(
+                vectors,
+                arrays={**vectors.arrays, "logit": logit},
+                settings={**vectors.settings, "keeps": keeps},
+            ),
             LogitWork(trainer, cohort, execution.weights_folder, whole),
             run=folder,
             existing=existing,
@@ -271,15 +294,6 @@ def train_logits(
         return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
 
 
-def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
-    """Return `membership`, drawn lazily if each record has its own coin."""
-    if unit is not None:
-        return membership(n_shadows, n, seed, target=target, unit=unit)
-    shadows = Coins.of(n_shadows, n, seeds.stream(seed, "shadow", "coins"))
-    own = Coins.of(1, n, seeds.stream(seed, "target", "coins"))
-    return own.above(shadows) if target else shadows
-
-
 def require_logits(name: str, logits: bool) -> None:
     """Raise an error unless the model returns logits.
 
@@ -293,28 +307,3 @@ def require_logits(name: str, logits: bool) -> None:
             f"one_logit (--one-logit) needs models that answer with logits, such as networks, and "
             f"{name} answers with probabilities: leave it out"
         )
-
-
-def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: int) -> Plan:
-    vectors = plan_of(trainer, cohort, seed, run)
-    spec = vectors.arrays["prediction"]
-    shape = spec.shape[:-1]
-    record = min(spec.shape[1], RECORDS_A_CHUNK)
-    # Chunks hold all models of some records, as attacks on single records read them.
-    logit = ArraySpec(spec.dims[:-1], shape, "float64", (record, *shape[2:]))
-    keeps = f"one logit, and whole vectors of the first {whole} models"
-    return replace(
-        vectors,
-        arrays={**vectors.arrays, "logit": logit},
-        settings={**vectors.settings, "keeps": keeps},
-    )
-
-
-def of_one_logit(pool: Pool | LogitPool) -> list[str]:
-    """Return a note on a run with one logit per model and record; none for whole vectors."""
-    if isinstance(pool, Pool):
-        return []
-    return [
-        f"the run holds one logit for each shadow model and record, and whole vectors of "
-        f"{len(pool.first)} shadow model(s): thresholds, risk scores and networks learn on these"
-    ]

@@ -20,7 +20,6 @@ from privacygauge.classifiers.trainer import (
     Cohort,
     Trainer,
     Wrapping,
-    kinds_of,
     models_a_task,
     queries_of,
     with_stack,
@@ -216,7 +215,7 @@ def train_shadows(
     """
     checks.at_least(1, n_shadows=n_shadows)
     inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)
-    kinds = kinds_of(trainer)
+    kinds = int(getattr(trainer, "kinds", 1))
     with kept_or_scratch(execution.run) as folder:
         values = train_all(
             trainer,

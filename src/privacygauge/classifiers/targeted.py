@@ -10,7 +10,7 @@ import numpy as np
 
 from privacygauge.classifiers.game import PredictionObservation
 from privacygauge.classifiers.predictions import ONE_LOGIT_ONLY, LogitPool, probabilities
-from privacygauge.classifiers.resolution import bin_numbers, n_bins, resolution
+from privacygauge.classifiers.signals import bin_numbers, n_bins, resolution
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores

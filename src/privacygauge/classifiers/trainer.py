@@ -101,20 +101,6 @@ def queries_of(trainer: Trainer) -> int:
     return int(getattr(trainer, "queries", 1))
 
 
-def kinds_of(trainer: Trainer) -> int:
-    """Return the number of kinds of queries: models predict all records once for each kind."""
-    return int(getattr(trainer, "kinds", 1))
-
-
-def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
-    """Return the queries for each record, (n, q, d): the record itself, then its views.
-
-    The views, if any, are those that the trainer's method ``views`` yields.
-    """
-    views = getattr(trainer, "views", None)
-    return x[:, None] if views is None else np.stack(list(views(x)), axis=1)
-
-
 def first_query(values: NDArray[Any]) -> NDArray[Any]:
     """Return predictions for the records themselves, (m, a, k), from (m, a, k) or (m, a, q, k)."""
     return values if values.ndim == 3 else values[:, :, 0]

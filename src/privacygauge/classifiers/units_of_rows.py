@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from privacygauge.classifiers.held import Held, keys, numeric
 from privacygauge.classifiers.neighbours import blocks_in_order, clustered_points, people_in_order
 from privacygauge.classifiers.predictions import Predictions
-from privacygauge.classifiers.resolution import Resolution, resolution
+from privacygauge.classifiers.signals import Resolution, resolution
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.equal_rows import (
     MATTERS,
     WAY_OUT,
     Equal,
-    equal_rows,
     number_with_class,
     repeated_rows,
     said_of_units,
@@ -84,7 +83,22 @@ def settle_units(
         such as members that it has memorised.
     """
     nobody = np.zeros(len(target), np.bool_)
-    invented = nobody if drawn else _between_others(target, features)
+    # Rows that lie between two others by features, or by float columns, may be made up.
+    if drawn:
+        invented = nobody
+    else:
+        numbers_of = None if features is None else numeric(features)
+        if features is None:
+            floats = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
+            numbers_of = np.column_stack(floats) if floats else None
+        if numbers_of is None:
+            invented = np.zeros(len(target), np.bool_)
+        else:
+            # One group per class and side: oversampling interpolates within a class of the
+            # training set.
+            invented = interpolated_rows(
+                np.asarray(numbers_of, np.float64), 2 * target.labels + target.member
+            )
     if target.unit is not None:
         return PredictionsOfUnits(
             target,
@@ -96,12 +110,18 @@ def settle_units(
     if drawn and features is not None:  # `twice` warns before coins are drawn
         return PredictionsOfUnits(target, (), nobody, nobody)
     what = "predictions" if features is None else "features"
-    found = Equal(
-        units.number_units(
-            _apart_by(others, _prediction_keys(target)) if features is None else keys(features)
-        ),
-        target.labels,
-    )
+    if features is None:
+        # Equal for equal predictions, unique for near-certain ones.
+        shown = units.number_units(units.fingerprints(target.values))
+        if not target.logits:
+            sure = np.empty(len(target), np.bool_)
+            for block_rows, block in target.blocks():
+                sure[block_rows] = block.max(axis=1) >= 1 - _SURE
+            shown[sure] = len(shown) + np.flatnonzero(sure)
+        key = _apart_by(others, shown)
+    else:
+        key = keys(features)
+    found = Equal(units.number_units(key), target.labels)
     across = found.across(target.member)
     warnings = found.on_both_sides(what, target.member)
     if features is None and not found.copied(target.member):
@@ -273,18 +293,6 @@ def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool
     return clustered_points(points, target.labels, target.member, seen)
 
 
-def _between_others(target: Predictions, features: Held | None) -> Bools:
-    """Return a mask of rows that lie between two others by features, or by float columns, (n,)."""
-    known = None if features is None else numeric(features)
-    if features is None:
-        numbers = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
-        known = np.column_stack(numbers) if numbers else None
-    if known is None:
-        return np.zeros(len(target), np.bool_)
-    # One group per class and side: oversampling interpolates within a class of the training set.
-    return interpolated_rows(np.asarray(known, np.float64), 2 * target.labels + target.member)
-
-
 def _points(target: Predictions, features: Held | None, resolved: Resolution | None) -> Floats:
     """Return rows as points for finding near repeats, (n, d): features if they are numbers.
 
@@ -314,19 +322,6 @@ def twice(x: Held, y: Ints) -> list[str]:
     ]
 
 
-def copies_warning(x: Held, y: Ints) -> list[str]:
-    """Return a warning if equal records may be one person's, but are left out one at a time."""
-    unit, _ = equal_rows(keys(x), y, np.ones(len(y), np.bool_))
-    if unit is None:
-        return []
-    several = int(np.count_nonzero(repeated_rows(unit)))
-    return [
-        f"{several:,} of {len(y):,} records equal another one in features and class: if these are "
-        "records of one person, the others stay when one is left out, and the person moves the "
-        f"classifier more than was measured; {WAY_OUT}"
-    ]
-
-
 def _apart_by(others: Floats | None, same: NDArray[Any]) -> NDArray[Any]:
     """Return group numbers of rows that are equal in the answers of other models, too, (n,)."""
     if others is None:
@@ -334,14 +329,3 @@ def _apart_by(others: Floats | None, same: NDArray[Any]) -> NDArray[Any]:
     return number_with_class(
         units.number_units(same), units.number_units(units.fingerprints(others))
     )
-
-
-def _prediction_keys(target: Predictions) -> NDArray[Any]:
-    """Return a number per row, (n,): equal for equal predictions, unique for near-certain ones."""
-    same = units.number_units(units.fingerprints(target.values))
-    if not target.logits:
-        sure = np.empty(len(target), np.bool_)
-        for rows, block in target.blocks():
-            sure[rows] = block.max(axis=1) >= 1 - _SURE
-        same[sure] = len(same) + np.flatnonzero(sure)
-    return same

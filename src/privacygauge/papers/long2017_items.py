@@ -10,7 +10,7 @@ from privacygauge.claims.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifiers.candidates import PerTargetDesign
 from privacygauge.classifiers.networks import LONG_2017
 from privacygauge.classifiers.neural import Untargeted
-from privacygauge.classifiers.resolution import BIN
+from privacygauge.classifiers.signals import BIN
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import CATEGORICAL, RECORDS
 from privacygauge.evaluate.rates import wilson

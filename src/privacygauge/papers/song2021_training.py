@@ -25,7 +25,7 @@ from privacygauge.claims.defences.early_stopping import (
 from privacygauge.claims.defences.judging import EpochCurve, EpochRisk, risk_by_epoch
 from privacygauge.classifiers.held import digest_of
 from privacygauge.classifiers.networks import SONG_MITTAL_2021, Networks
-from privacygauge.classifiers.networks.layers import Dropout
+from privacygauge.classifiers.networks.engines import Dropout
 from privacygauge.classifiers.shadows import cohort_of, random_states
 from privacygauge.classifiers.suite import METRICS
 from privacygauge.classifiers.trainer import Cohort

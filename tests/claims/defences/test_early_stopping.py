@@ -13,7 +13,7 @@ from privacygauge.claims.defences.early_stopping import (
     trajectories,
 )
 from privacygauge.classifiers.networks import MLP, Networks
-from privacygauge.classifiers.networks.layers import Dropout
+from privacygauge.classifiers.networks.engines import Dropout
 from privacygauge.classifiers.trainer import Trainer
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError

@@ -32,7 +32,7 @@ from privacygauge.claims.defences.training import (
     WithoutRiskiest,
 )
 from privacygauge.classifiers.networks import MLP, Networks
-from privacygauge.classifiers.networks.layers import Dropout
+from privacygauge.classifiers.networks.engines import Dropout
 from privacygauge.errors import InputError
 from tests.classifiers.trainers import Counted
 from tests.thorough import quarter

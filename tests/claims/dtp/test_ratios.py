@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from privacygauge.classifiers.learner import logs
 from privacygauge.classifiers.ratios import binned_bound, cap, log_ratio
-from privacygauge.classifiers.resolution import bin_centres
+from privacygauge.classifiers.signals import bin_centres
 from privacygauge.errors import InputError
 
 NAN = float("nan")

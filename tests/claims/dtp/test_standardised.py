@@ -9,7 +9,7 @@ from privacygauge.claims.dtp.logistic import Logistic
 from privacygauge.claims.dtp.named import QDA_SHRINKAGE, learner_on_numbers
 from privacygauge.claims.dtp.nearest import NearestNeighbours
 from privacygauge.classifiers.learner import Scale, Standardised
-from privacygauge.classifiers.names import ON_NUMBERS
+from privacygauge.classifiers.training_options import ON_NUMBERS
 
 PLAIN = {
     "logistic": Logistic(0.7),

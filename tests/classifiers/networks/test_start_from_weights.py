@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from privacygauge.classifiers.game import PoolGame
 from privacygauge.classifiers.networks import MLP, Networks
-from privacygauge.classifiers.pool_game import PoolGame
 from privacygauge.classifiers.predictions import Pool, predictions
 from privacygauge.classifiers.shadows import cohort_of, membership
 from privacygauge.core.attacks.calibrated import CalibratedOnline

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_digits
 
+from privacygauge.classifiers.game import PoolGame
 from privacygauge.classifiers.networks import ImageAugment, Networks
-from privacygauge.classifiers.pool_game import PoolGame
 from privacygauge.classifiers.predictions import predictions
 from privacygauge.classifiers.shadows import train_shadows
 from privacygauge.core.attacks import groups

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from privacygauge.claims.canaries import CanaryGame, Scorer
 from privacygauge.claims.claim_audit.report import NO_CONTROL, ClaimResult, plot_curve, report
-from privacygauge.claims.claim_audit.terms import ClaimTerms
 from privacygauge.claims.defences.dp_sgd import PrivateTraining
+from privacygauge.claims.options import ClaimTerms
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
@@ -28,7 +28,7 @@ from privacygauge.datasets.canary_scores import (
 )
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
-from privacygauge.evaluate.claim import Adjacency, ClaimUnit, LeftOut, PrivacyClaim, claim_unit
+from privacygauge.evaluate.claim import Adjacency, LeftOut, PrivacyClaim, claim_unit
 from privacygauge.evaluate.claim_designs import (
     Power,
     claim_of_group,
@@ -36,7 +36,6 @@ from privacygauge.evaluate.claim_designs import (
     looks_gaussian,
     power_of,
 )
-from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction
@@ -138,7 +137,24 @@ class ClaimOptions(ClaimTerms):
         apart = of.steps(1 if repeats else most, left_out)
         if apart > 1:
             claim = claim_of_group(claim, apart)
-            told += (_of_group(of, epsilon, together=claim, most=most, left_out=left_out),)
+            # Several units change together: the claim is stretched to all of them.
+            several = most > 1 and of.records is not None and most > of.records
+            swapped = of.adjacency == "add-remove" and left_out == "replaced"
+            why = [
+                f"a person has up to {most} canaries, which come and go together"
+                if several
+                else "",
+                "canaries that are left out are replaced, which is a removal and an addition"
+                if swapped
+                else "",
+            ]
+            hint = " If it is of persons, say so (--claim-of person)." if several else ""
+            told += (
+                f"The claim is of {of.text}, epsilon {epsilon:g}, and "
+                f"{'; '.join(filter(None, why))}: it promises "
+                f"{'a person' if several else 'a canary'} epsilon {claim.epsilon:g} at delta "
+                f"{claim.delta:.2g}, and that is compared.{hint}",
+            )
         if tied(rows.score):
             raise InputError(
                 "canaries: every score is the same, which ranks nothing and can refute no claim: "
@@ -155,7 +171,22 @@ class ClaimOptions(ClaimTerms):
         if self.assume not in ("gaussian", "nothing"):
             raise InputError(f"assume must be gaussian or nothing, got {self.assume!r}")
         mechanism = self.design.mechanism if isinstance(self.design, designs.ManyRuns) else None
-        untrue = _untrue(transcript, mechanism, session.level)
+        # Scores that contradict the assumed mechanism leave only the bound without assumptions.
+        if mechanism is not None and mechanism.contradicted(transcript, session.level):
+            untrue = Skipped(
+                "DP-SGD bound",
+                f"the design is refuted: no attack on {mechanism.steps:,} steps at a sampling "
+                f"rate of {mechanism.sampling_rate:g} ranks canaries as well as these scores do, "
+                "whatever the noise",
+            )
+        elif not looks_gaussian(transcript, sampled=mechanism is not None):
+            untrue = Skipped(
+                "Gaussian bound",
+                "takes a Gaussian mechanism for granted, and the scores do not look normal, or "
+                "are too few to tell normal noise from noise with heavier tails",
+            )
+        else:
+            untrue = None
         if self.assume == "nothing":
             untrue = Skipped("Gaussian bound", "nothing is to be assumed")
         if found.gaussian is not None and untrue is not None:
@@ -232,44 +263,6 @@ class ClaimOptions(ClaimTerms):
 audit_privacy_claim = one_line(
     ClaimOptions, ClaimOptions.run, "audit_privacy_claim", without=KEEPING
 )
-
-
-def _of_group(
-    of: ClaimUnit, epsilon: float, together: PrivacyClaim, most: int, left_out: LeftOut
-) -> str:
-    """Return a note on the claim if several units change together."""
-    several = most > 1 and of.records is not None and most > of.records
-    both = of.adjacency == "add-remove" and left_out == "replaced"
-    why = [
-        f"a person has up to {most} canaries, which come and go together" if several else "",
-        "canaries that are left out are replaced, which is a removal and an addition"
-        if both
-        else "",
-    ]
-    hint = " If it is of persons, say so (--claim-of person)." if several else ""
-    return (
-        f"The claim is of {of.text}, epsilon {epsilon:g}, and {'; '.join(filter(None, why))}: it "
-        f"promises {'a person' if several else 'a canary'} epsilon {together.epsilon:g} at delta "
-        f"{together.delta:.2g}, and that is compared.{hint}"
-    )
-
-
-def _untrue(transcript: Transcript, mechanism: SampledSteps | None, level: float) -> Skipped | None:
-    """Return the reason why scores contradict the assumed mechanism; None if they do not."""
-    if mechanism is not None and mechanism.contradicted(transcript, level):
-        return Skipped(
-            "DP-SGD bound",
-            f"the design is refuted: no attack on {mechanism.steps:,} steps at a sampling rate of "
-            f"{mechanism.sampling_rate:g} ranks canaries as well as these scores do, whatever the "
-            "noise",
-        )
-    if not looks_gaussian(transcript, sampled=mechanism is not None):
-        return Skipped(
-            "Gaussian bound",
-            "takes a Gaussian mechanism for granted, and the scores do not look normal, or are too "
-            "few to tell normal noise from noise with heavier tails",
-        )
-    return None
 
 
 @dataclass(frozen=True, kw_only=True)

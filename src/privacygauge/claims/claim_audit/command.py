@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.claims.claim_audit.terms import ClaimTerms
+from privacygauge.claims.options import ClaimTerms
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
 from privacygauge.kinds.request import HelpGroup, Request, amounts

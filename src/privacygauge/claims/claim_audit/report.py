@@ -36,7 +36,6 @@ from privacygauge.report.values import (
     Block,
     Gauge,
     Grade,
-    Json,
     Measure,
     Origin,
     Plot,
@@ -141,8 +140,52 @@ def verdict(f: ClaimResult) -> Verdict:
         return direction.verdict(direction.sentences(f.inverted), found)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
-    headline = _headline(f, found)
+    claim = f"{exact_text(f.claim.epsilon)}, at delta {exact_text(f.claim.delta)}"
+    if found == REFUTED:
+        bound = _bound(f, f.free.estimate.low)
+        headline = f"The claim is refuted: epsilon is at least {bound}, not {claim}"
+    elif found == IF_GAUSSIAN:
+        assert f.gaussian is not None
+        bound = _bound(f, f.gaussian.estimate.low)
+        headline = (
+            f"The claim is refuted if {f.gaussian.condition}: epsilon is then at least {bound}, "
+            f"not {claim}"
+        )
+    elif found == UNKNOWN and f.free.could_refute(f.claim):
+        if f.blind_to is None:
+            headline = (
+                "The audit could not have told: nothing shows that this attack finds a broken "
+                "training"
+            )
+        else:
+            whose = "even a perfect" if f.blind_to.simulated else "this"
+            headline = (
+                f"The audit could not have told: of a training with {f.blind_to.control} {whose} "
+                f"attack shows an epsilon of {_bound(f, f.blind_to.detectable)}, and the claim is "
+                f"{claim_text(f)}"
+            )
+    elif found == UNKNOWN:
+        headline = (
+            f"The audit could not have told: {size(f)} certify at most "
+            f"{_bound(f, f.free.largest)}, and the claim is {claim_text(f)}"
+        )
+    else:
+        headline = f"The claim stands: this audit did not refute {claim_text(f)}"
     said = tuple(_sentences(f, found))
+    # The gauge runs upwards from the bound that decides the grade.
+    # The bound that decides the grade.
+    decisive = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
+    least = decisive.estimate.low
+    claimed = f.claim.epsilon
+    assumed = f", if {decisive.condition}" if decisive is f.gaussian else ""
+    gauge_label = f"Epsilon that the attack shows{assumed}"
+    shown = Shown(f"at least {_bound(f, least)}")
+    rule = (
+        f"The line runs from the bound upwards, at delta {exact_text(f.claim.delta)}: the true "
+        f"epsilon lies on it with {rate(f.origin.level)} confidence."
+    )
+    gauge_ends = gauge_limits(claimed, least)
+    zones = ("As claimed", "More than claimed")
     return Verdict(
         grade=found,
         scale=scale,
@@ -150,35 +193,17 @@ def verdict(f: ClaimResult) -> Verdict:
         sentences=said,
         unsaid=unsaid,
         advice=advice(f, found),
-        gauge=_gauge(f, found),
-    )
-
-
-def _gauge(f: ClaimResult, found: Grade) -> Gauge:
-    """Return the gauge of the bound on epsilon, with the claimed epsilon."""
-    # The bound that decides the grade.
-    bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
-    low = bound.estimate.low
-    claim = f.claim.epsilon
-    assumed = f", if {bound.condition}" if bound is f.gaussian else ""
-    label = f"Epsilon that the attack shows{assumed}"
-    shown = Shown(f"at least {_bound(f, low)}")
-    rule = (
-        f"The line runs from the bound upwards, at delta {exact_text(f.claim.delta)}: the true "
-        f"epsilon lies on it with {rate(f.origin.level)} confidence."
-    )
-    limits = gauge_limits(claim, low)
-    zones = ("As claimed", "More than claimed")
-    return Gauge(
-        label=label,
-        shown=shown,
-        low=low,
-        value=low,
-        high=math.inf,  # an attack bounds epsilon from below alone
-        limits=limits,
-        ticks=(exact_text(claim),),
-        rule=rule,
-        zones=zones,
+        gauge=Gauge(
+            label=gauge_label,
+            shown=shown,
+            low=least,
+            value=least,
+            high=math.inf,  # an attack bounds epsilon from below alone
+            limits=gauge_ends,
+            ticks=(exact_text(claimed),),
+            rule=rule,
+            zones=zones,
+        ),
     )
 
 
@@ -288,38 +313,6 @@ def advice(f: ClaimResult, found: Grade) -> tuple[str, ...]:
     if found == UNKNOWN:
         return (f"{more}: the largest certifiable epsilon has to be above the claim.", again)
     return (stronger, f"{more}: bounds get tighter.", again)
-
-
-def _headline(f: ClaimResult, found: Grade) -> str:
-    claim = f"{exact_text(f.claim.epsilon)}, at delta {exact_text(f.claim.delta)}"
-    if found == REFUTED:
-        bound = _bound(f, f.free.estimate.low)
-        return f"The claim is refuted: epsilon is at least {bound}, not {claim}"
-    if found == IF_GAUSSIAN:
-        assert f.gaussian is not None
-        bound = _bound(f, f.gaussian.estimate.low)
-        return (
-            f"The claim is refuted if {f.gaussian.condition}: epsilon is then at least {bound}, "
-            f"not {claim}"
-        )
-    if found == UNKNOWN and f.free.could_refute(f.claim):
-        if f.blind_to is None:
-            return (
-                "The audit could not have told: nothing shows that this attack finds a broken "
-                "training"
-            )
-        whose = "even a perfect" if f.blind_to.simulated else "this"
-        return (
-            f"The audit could not have told: of a training with {f.blind_to.control} {whose} "
-            f"attack shows an epsilon of {_bound(f, f.blind_to.detectable)}, and the claim is "
-            f"{claim_text(f)}"
-        )
-    if found == UNKNOWN:
-        return (
-            f"The audit could not have told: {size(f)} certify at most "
-            f"{_bound(f, f.free.largest)}, and the claim is {claim_text(f)}"
-        )
-    return f"The claim stands: this audit did not refute {claim_text(f)}"
 
 
 def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
@@ -455,6 +448,9 @@ def report(f: ClaimResult) -> Report:
     protected = f"of {f.of.text}"
     if f.apart != 1:
         protected = f"which a claim about {f.of.text} promises of {f.apart} together"
+    # Keys of ``report.json`` that only this kind of report has.
+    guessed = f.guessed
+    pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
     return Report(
         "privacy-claim",
         "Audit of a claim of differential privacy",
@@ -475,9 +471,52 @@ def report(f: ClaimResult) -> Report:
             Section("guesses", "How well the canaries were guessed", tuple(_guesses(f)), "Guesses"),
             Section("played", "How it was played", (played,)),
         ),
-        terms=_terms(f),
+        terms={
+            "Epsilon, delta": "The strength of a differential-privacy guarantee: with or without "
+            "one record, no outcome gets more likely by more than a factor of e to the epsilon, "
+            "but for a part of at most delta. Smaller protects more.",
+            "Canary": "A record that was made for the audit, and put into the training set or "
+            "left out by a coin.",
+            "Bound": f"Epsilon is at least this large, in {rate(f.origin.level)} of audits like "
+            "this one. 0 says nothing.",
+            "Certifiable": "The bound that a perfect attack on the same canaries would reach. It "
+            "grows with their number.",
+            "Refuted": "A bound is above the claim: the training does not have the guarantee.",
+            "Gaussian": "The mechanism hides a record as normal noise does; mu is the record's "
+            "effect in standard deviations of it. An assumption, where it is made.",
+            "TPR, FPR": "The share of the runs with the canary that are called so, and the share "
+            "of the runs without it that are.",
+            "Bonferroni": "Who looks often finds something by luck. The error is shared among all "
+            "looks, so that all of them hold together.",
+        },
         worst=Worst(reason="canaries are made up: nobody stands behind them"),
-        data=_data(f),
+        data={
+            "claim": claim_dict(f.claim),
+            "claim_of": f.of.text,
+            "together": f.apart,
+            **pick_values(f, "design", "n_in", "n_out", "rates"),
+            "bounds": [
+                {
+                    **pick_values(bound, "name", "assumption", "largest", epsilon="estimate"),
+                    "refutes": bound.refutes(f.claim),
+                    "could_refute": bound.could_refute(f.claim),
+                }
+                for bound in f.bounds
+            ],
+            "power": None
+            if isinstance(f.power, Skipped)
+            else pick_values(f.power, "control", "n", "bound", "detectable", "simulated"),
+            "controls": [
+                pick_values(x, "control", "n", "bound", "detectable", "simulated")
+                for x in f.controls
+            ],
+            "n_choosing": 0 if guessed is None else guessed.n_choosing,
+            "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
+            "curve": {
+                "descriptive": f.design != "sequential",
+                **pick_values(f.curve, "n_guesses", "largest", epsilon="low"),
+            },
+        },
         frames={"records.parquet": lambda: frame(columns), "curve.csv": lambda: curve_frame(f)},
         nothing_left_out="Nothing: every bound was computed.",
     )
@@ -641,27 +680,6 @@ def plot_curve(f: ClaimResult, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _terms(f: ClaimResult) -> dict[str, str]:
-    return {
-        "Epsilon, delta": "The strength of a differential-privacy guarantee: with or without one "
-        "record, no outcome gets more likely by more than a factor of e to the epsilon, but for a "
-        "part of at most delta. Smaller protects more.",
-        "Canary": "A record that was made for the audit, and put into the training set or left out "
-        "by a coin.",
-        "Bound": f"Epsilon is at least this large, in {rate(f.origin.level)} of audits like this "
-        "one. 0 says nothing.",
-        "Certifiable": "The bound that a perfect attack on the same canaries would reach. It grows "
-        "with their number.",
-        "Refuted": "A bound is above the claim: the training does not have the guarantee.",
-        "Gaussian": "The mechanism hides a record as normal noise does; mu is the record's effect "
-        "in standard deviations of it. An assumption, where it is made.",
-        "TPR, FPR": "The share of the runs with the canary that are called so, and the share of "
-        "the runs without it that are.",
-        "Bonferroni": "Who looks often finds something by luck. The error is shared among all "
-        "looks, so that all of them hold together.",
-    }
-
-
 def curve_frame(f: ClaimResult) -> DataFrame:
     """Return the bound by the number of guesses.
 
@@ -670,35 +688,3 @@ def curve_frame(f: ClaimResult) -> DataFrame:
     """
     curve = f.curve
     return frame({"n_guesses": curve.n_guesses, "epsilon": curve.low, "largest": curve.largest})
-
-
-def _data(f: ClaimResult) -> dict[str, Json]:
-    """Return the keys of ``report.json`` that only this kind of report has."""
-    guessed = f.guessed
-    pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
-    return {
-        "claim": claim_dict(f.claim),
-        "claim_of": f.of.text,
-        "together": f.apart,
-        **pick_values(f, "design", "n_in", "n_out", "rates"),
-        "bounds": [
-            {
-                **pick_values(bound, "name", "assumption", "largest", epsilon="estimate"),
-                "refutes": bound.refutes(f.claim),
-                "could_refute": bound.could_refute(f.claim),
-            }
-            for bound in f.bounds
-        ],
-        "power": None
-        if isinstance(f.power, Skipped)
-        else pick_values(f.power, "control", "n", "bound", "detectable", "simulated"),
-        "controls": [
-            pick_values(x, "control", "n", "bound", "detectable", "simulated") for x in f.controls
-        ],
-        "n_choosing": 0 if guessed is None else guessed.n_choosing,
-        "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
-        "curve": {
-            "descriptive": f.design != "sequential",
-            **pick_values(f.curve, "n_guesses", "largest", epsilon="low"),
-        },
-    }

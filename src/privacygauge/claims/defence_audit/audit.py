@@ -19,11 +19,10 @@ from privacygauge.claims.defence_audit.sections import (
 from privacygauge.claims.defence_audit.verdict import DefenceResult, adversary, verdict
 from privacygauge.claims.defences import judging
 from privacygauge.claims.defences.defence import Defence
-from privacygauge.claims.defences.judging import training_attacks
+from privacygauge.claims.defences.judging import defence_attacks, training_attacks
 from privacygauge.claims.defences.played import (
     PlayedDefences,
     as_defence,
-    asked_of,
     at_training,
     behind_one,
     on_answers,
@@ -32,7 +31,12 @@ from privacygauge.claims.defences.played import (
 )
 from privacygauge.claims.defences.training import TrainingDefence
 from privacygauge.claims.defences.trainings import Before
-from privacygauge.classifiers.attacked import beside_shadow
+from privacygauge.classifiers.attacked import (
+    compare_accuracies,
+    missing_classes,
+    require_other_rows,
+    require_varied_answers,
+)
 from privacygauge.classifiers.audit.verdict import of_classes
 from privacygauge.classifiers.files import PredictionsLike, as_predictions
 from privacygauge.classifiers.predictions import Predictions
@@ -45,7 +49,7 @@ from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.defences import AfterEpoch, ComparedDefence
+from privacygauge.evaluate.defences import AfterEpoch
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
@@ -73,7 +77,6 @@ from privacygauge.report.values import (
     Measure,
     Report,
     Rows,
-    Table,
     Worst,
     table,
 )
@@ -96,6 +99,40 @@ class DefenceAudit(DefenceResult):
             else "A change of the model's answers before anybody sees them. The model stays as it "
             "is."
         )
+        heading = "Right guesses of the best attack; guessing gives 50%"
+        notes = {
+            f"{heading}.": True,
+            "\N{DAGGER} can be undone by who knows it: counts as no defence.": any(
+                c.undone for c in self.compared
+            ),
+            "Stopped early: the undefended training, stopped at the same accuracy.": bool(
+                self.curve
+            ),
+        }
+        beside = "Stopped early" if self.curve else "Moved"
+        first: dict[str, Content] = {
+            "Defence": "none",
+            "Adaptive": right(self.none.accuracy),
+            "Non-adaptive": DASH,
+            beside: DASH if self.curve else "0",
+            "Model right": right(self.compared[0].before).value,
+        }
+        rows: Rows = [first]
+        for c in self.compared:
+            number: Content = decimal_estimate(c.judged.distance, 2).value
+            if self.curve:
+                epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
+                number = Cell(early_stopping_result(c).value, epoch)
+            rows.append(
+                {
+                    "Defence": Cell(mark_undone(c), claim(c)),
+                    "Adaptive": right(c.adaptive.accuracy),
+                    "Non-adaptive": right(c.non_adaptive.accuracy).value,
+                    beside: number,
+                    "Model right": right(c.after).value,
+                }
+            )
+        note = " ".join(note for note, holds in notes.items() if holds)
         return Report(
             "defences",
             "Defences of a classifier, compared",
@@ -124,7 +161,7 @@ class DefenceAudit(DefenceResult):
                 **epochs,
             },
             nothing_left_out="Nothing: every attack was played against every defence.",
-            overview=(_overview(self),),
+            overview=(table("overview", heading, rows, note, spare=(beside, "Model right")),),
             sources="Song and Mittal, Systematic Evaluation of Privacy Risks of Machine Learning "
             "Models (2021); Jia and others, MemGuard (2019).",
         )
@@ -278,15 +315,21 @@ class DefenceOptions(Options):
         # People are settled before any game: halves, parts and intervals keep their rows together.
         owned = settle_units(as_predictions(target, "target", unit=unit))
         own = as_predictions(shadow, "shadow")
-        asked = asked_of(
-            owned.target,
-            own,
-            attacks=self.attacks,
-            estimator=self.estimator,
-            seed=session.seed,
-            level=session.level,
+        require_other_rows(owned.target, own)
+        require_varied_answers(owned.target)
+        suite = (
+            defence_attacks(logits=owned.target.logits) if self.attacks is None else self.attacks
         )
-        warnings = [*owned.warnings, *beside_shadow(owned.target, own, session.level)]
+        asked = judging.DefenceOptions(tuple(suite), self.estimator, session.seed, session.level)
+        # Classes may lack shadow records, and target and shadow may differ.
+        lacking = missing_classes(owned.target, own, True)
+        ours, theirs = (
+            (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (owned.target, own)
+        )
+        warnings = [
+            *owned.warnings,
+            *[*lacking, *compare_accuracies(ours, theirs, session.level)[1]],
+        ]
         return owned.target, own, asked, warnings
 
 
@@ -447,7 +490,40 @@ def _measures(f: DefenceResult) -> Iterator[Measure]:
     yield Measure(
         name="model-accuracy", label=label, found=after, shown=right(after), note=note, gate=False
     )
-    yield _price(best)
+    early = best.stopped
+    if early is None:
+        what = "undefended" if best.at_training else "true"
+        moved = best.judged.distance
+        text = f"L1 distance between the {what} and the released probabilities: 0 to 2."
+        label = "Mean change of an answer"
+        shown = decimal_estimate(moved, 2)
+        yield Measure(
+            name="mean-change",
+            label=label,
+            found=moved,
+            shown=shown,
+            note="",
+            text=text,
+            gate=False,
+        )
+    else:
+        label = "Right guesses after stopping early"
+        stopped: Estimate | Skipped = (
+            early if isinstance(early, Skipped) else early.best.reached.accuracy
+        )
+        told = "no epoch is as accurate"
+        if not isinstance(early, Skipped):
+            told = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
+        beside = f"the undefended training, as accurate: {told}"
+        yield Measure(
+            name="accuracy-stopped-early",
+            label=label,
+            found=stopped,
+            shown=early_stopping_result(best),
+            note=beside,
+            guessing=GUESSING,
+            gate=False,
+        )
     tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
     # An undone defence leaves every record's risk as it was.
     risk = tenth.undefended if best.undone else tenth.defended
@@ -506,78 +582,6 @@ def _card(
     )
 
 
-def _price(best: ComparedDefence) -> Measure:
-    """Return the leak left by early stopping at the same accuracy; without it, the mean change."""
-    early = best.stopped
-    if early is None:
-        what = "undefended" if best.at_training else "true"
-        moved = best.judged.distance
-        text = f"L1 distance between the {what} and the released probabilities: 0 to 2."
-        label = "Mean change of an answer"
-        shown = decimal_estimate(moved, 2)
-        return Measure(
-            name="mean-change",
-            label=label,
-            found=moved,
-            shown=shown,
-            note="",
-            text=text,
-            gate=False,
-        )
-    name = "accuracy-stopped-early"
-    label = "Right guesses after stopping early"
-    found: Estimate | Skipped = early if isinstance(early, Skipped) else early.best.reached.accuracy
-    told = "no epoch is as accurate"
-    if not isinstance(early, Skipped):
-        told = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
-    note = f"the undefended training, as accurate: {told}"
-    return Measure(
-        name=name,
-        label=label,
-        found=found,
-        shown=early_stopping_result(best),
-        note=note,
-        guessing=GUESSING,
-        gate=False,
-    )
-
-
-def _overview(f: DefenceResult) -> Table:
-    title = "Right guesses of the best attack; guessing gives 50%"
-    notes = {
-        f"{title}.": True,
-        "\N{DAGGER} can be undone by who knows it: counts as no defence.": any(
-            c.undone for c in f.compared
-        ),
-        "Stopped early: the undefended training, stopped at the same accuracy.": bool(f.curve),
-    }
-    beside = "Stopped early" if f.curve else "Moved"
-    first: dict[str, Content] = {
-        "Defence": "none",
-        "Adaptive": right(f.none.accuracy),
-        "Non-adaptive": DASH,
-        beside: DASH if f.curve else "0",
-        "Model right": right(f.compared[0].before).value,
-    }
-    rows: Rows = [first]
-    for c in f.compared:
-        number: Content = decimal_estimate(c.judged.distance, 2).value
-        if f.curve:
-            epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
-            number = Cell(early_stopping_result(c).value, epoch)
-        rows.append(
-            {
-                "Defence": Cell(mark_undone(c), claim(c)),
-                "Adaptive": right(c.adaptive.accuracy),
-                "Non-adaptive": right(c.non_adaptive.accuracy).value,
-                beside: number,
-                "Model right": right(c.after).value,
-            }
-        )
-    note = " ".join(note for note, holds in notes.items() if holds)
-    return table("overview", title, rows, note, spare=(beside, "Model right"))
-
-
 _TERMS = {
     "Member": MEMBER,
     "Attack": "A way to guess from an answer whether a record is a member.",
@@ -613,7 +617,36 @@ def defences_frame(f: DefenceResult) -> DataFrame:
     for early stopping at the same accuracy ``stopped_epoch``, ``stopped_model_accuracy`` and
     ``stopped_accuracy`` (of the best attack).
     """
-    return frame([{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared])
+    rows = []
+    for c in f.compared:
+        row: dict[str, object] = {
+            "defence": c.title,
+            "can_be_undone": c.undone,
+            "attack": c.adaptive.attack,
+            "attack_non_adaptive": c.non_adaptive.attack,
+            **ends("model_accuracy_before", c.before),
+            **ends("model_accuracy_after", c.after),
+            **ends("distance", c.judged.distance),
+            **ends("accuracy", c.adaptive.accuracy),
+            **ends("auc", c.adaptive.auc),
+            **ends("accuracy_non_adaptive", c.non_adaptive.accuracy),
+            **ends("auc_non_adaptive", c.non_adaptive.auc),
+        }
+        for q in c.judged.quantiles:
+            row |= ends(f"risk_{q.share:g}_before", q.undefended)
+            row |= ends(f"risk_{q.share:g}_after", q.defended)
+        if f.n_shadows:
+            early = c.stopped if isinstance(c.stopped, AfterEpoch) else None
+            row |= {
+                "at_training": c.at_training,
+                **claim_columns(c.claim),
+                "against_early_stopping": c.worth or None,
+                "stopped_epoch": early.epoch if early else None,
+                **ends("stopped_model_accuracy", early.accuracy if early else None),
+                **ends("stopped_accuracy", early.best.accuracy if early else None),
+            }
+        rows.append(row)
+    return frame(rows)
 
 
 def epochs_frame(f: DefenceResult) -> DataFrame:
@@ -630,38 +663,6 @@ def epochs_frame(f: DefenceResult) -> DataFrame:
         for point in f.curve
     ]
     return frame(rows)
-
-
-def _row(c: ComparedDefence) -> dict[str, object]:
-    row: dict[str, object] = {
-        "defence": c.title,
-        "can_be_undone": c.undone,
-        "attack": c.adaptive.attack,
-        "attack_non_adaptive": c.non_adaptive.attack,
-        **ends("model_accuracy_before", c.before),
-        **ends("model_accuracy_after", c.after),
-        **ends("distance", c.judged.distance),
-        **ends("accuracy", c.adaptive.accuracy),
-        **ends("auc", c.adaptive.auc),
-        **ends("accuracy_non_adaptive", c.non_adaptive.accuracy),
-        **ends("auc_non_adaptive", c.non_adaptive.auc),
-    }
-    for q in c.judged.quantiles:
-        row |= ends(f"risk_{q.share:g}_before", q.undefended)
-        row |= ends(f"risk_{q.share:g}_after", q.defended)
-    return row
-
-
-def _trained_row(c: ComparedDefence) -> dict[str, object]:
-    early = c.stopped if isinstance(c.stopped, AfterEpoch) else None
-    return {
-        "at_training": c.at_training,
-        **claim_columns(c.claim),
-        "against_early_stopping": c.worth or None,
-        "stopped_epoch": early.epoch if early else None,
-        **ends("stopped_model_accuracy", early.accuracy if early else None),
-        **ends("stopped_accuracy", early.best.accuracy if early else None),
-    }
 
 
 def data(f: DefenceResult) -> dict[str, Json]:
@@ -688,7 +689,34 @@ def data(f: DefenceResult) -> dict[str, Json]:
             if isinstance(c.stopped, Skipped):
                 known["no_early_stopping"] = c.stopped.reason
             known["claim"] = claim_dict(c.claim)
-        defences.append({**known, **_defence(c)})
+        judged = c.judged
+        defences.append(
+            {
+                **known,
+                **pick_values(judged, "name", "variant", "distance", "costs", "worst"),
+                "can_be_undone": c.undone,
+                "adaptive": {
+                    **_best_attack_json(c.adaptive),
+                    "epsilon": estimate_dict(judged.headline.epsilon),
+                },
+                "non_adaptive": _best_attack_json(c.non_adaptive),
+                "left": _best_attack_json(c.left),
+                "mean_risk": estimate_dict(judged.risk.mean),
+                "risk_quantiles": {
+                    key(q.share): pick_values(q, "undefended", "defended") for q in judged.quantiles
+                },
+                "attacks": [
+                    {
+                        **pick_values(a, "lost", name="title"),
+                        **{
+                            adversary.replace("-", "_"): pick_values(e, "accuracy", "auc")
+                            for adversary, e in a.by_adversary.items()
+                        },
+                    }
+                    for a in judged.attacks
+                ],
+            }
+        )
     return {
         **pick_values(f, "n_in", "n_out", "fitted"),
         "best": f.best.title,
@@ -706,34 +734,6 @@ def _epoch(point: AfterEpoch) -> dict[str, Json]:
     return {
         **pick_values(point, "epoch", "train_accuracy", model_accuracy="accuracy"),
         **_best_attack_json(point.best),
-    }
-
-
-def _defence(c: ComparedDefence) -> dict[str, Json]:
-    judged = c.judged
-    return {
-        **pick_values(judged, "name", "variant", "distance", "costs", "worst"),
-        "can_be_undone": c.undone,
-        "adaptive": {
-            **_best_attack_json(c.adaptive),
-            "epsilon": estimate_dict(judged.headline.epsilon),
-        },
-        "non_adaptive": _best_attack_json(c.non_adaptive),
-        "left": _best_attack_json(c.left),
-        "mean_risk": estimate_dict(judged.risk.mean),
-        "risk_quantiles": {
-            key(q.share): pick_values(q, "undefended", "defended") for q in judged.quantiles
-        },
-        "attacks": [
-            {
-                **pick_values(a, "lost", name="title"),
-                **{
-                    adversary.replace("-", "_"): pick_values(e, "accuracy", "auc")
-                    for adversary, e in a.by_adversary.items()
-                },
-            }
-            for a in judged.attacks
-        ],
     }
 
 

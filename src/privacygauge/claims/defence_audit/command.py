@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privacygauge.claims.options import DefendedTraining, cost_teller
-from privacygauge.classifiers.names import DEFENCES, TRAINING_DEFENCES_HELP
 from privacygauge.classifiers.training_options import (
+    DEFENCES,
     TRAINING,
+    TRAINING_DEFENCES_HELP,
     materials,
     on_records,
 )
@@ -110,10 +111,23 @@ class DefendRequest(DefendedTraining):
 
 def play(asked: DefendRequest, work: Work) -> DefenceAudit:
     """Run the requested audit, training the models that the run does not hold yet."""
-    return _of_files(asked, work) if asked.data is None else _audit_at_training(asked, work)
+    if asked.data is not None:
+        from privacygauge.claims.defence_audit.audit import TrainingDefenceOptions
 
-
-def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
+        # Before any of the user's code is imported: the run may have been made with other code.
+        running = work.running(NAME, asked)
+        given = materials(asked, work)
+        with work.resumable(asked), work.bar("Training models, each in every way") as progress:
+            return TrainingDefenceOptions(n_shadows=asked.shadows, delta=asked.delta).run(
+                given.trainer,
+                given.x,
+                given.records.y,
+                asked.defences,
+                ids=given.records.ids,
+                unit=given.records.unit,
+                before=cost_teller(work),
+                session=replace(on_records(running, given.records), progress=progress),
+            )
     from privacygauge.claims.defence_audit.audit import DefenceOptions
     from privacygauge.claims.defences import named
     from privacygauge.classifiers.files import load_predictions
@@ -143,25 +157,6 @@ def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
             shadow_owner=shadow_owner,
             unit=asked.unit,
             session=Session(**asked.told(NAME, files), progress=progress),
-        )
-
-
-def _audit_at_training(asked: DefendRequest, work: Work) -> DefenceAudit:
-    from privacygauge.claims.defence_audit.audit import TrainingDefenceOptions
-
-    # Before any of the user's code is imported: the run may have been made with other code.
-    running = work.running(NAME, asked)
-    given = materials(asked, work)
-    with work.resumable(asked), work.bar("Training models, each in every way") as progress:
-        return TrainingDefenceOptions(n_shadows=asked.shadows, delta=asked.delta).run(
-            given.trainer,
-            given.x,
-            given.records.y,
-            asked.defences,
-            ids=given.records.ids,
-            unit=given.records.unit,
-            before=cost_teller(work),
-            session=replace(on_records(running, given.records), progress=progress),
         )
 
 

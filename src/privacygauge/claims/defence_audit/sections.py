@@ -70,74 +70,50 @@ def cost_plots(f: DefenceResult) -> Iterator[Plot]:
     """
     changed = any(c.before.value != c.after.value for c in f.compared)
     if not f.trained:
-        yield _trade_off(f)
-    if f.trained or changed:
-        yield _accuracy(f)
-
-
-def _trade_off(f: DefenceResult) -> Plot:
-    undone = " \N{DAGGER} can be undone." if any(c.undone for c in f.compared) else ""
-    rows = [f"none: advantage {_advantage(f.none)} points at a change of 0"]
-    rows += [
-        f"{plain(c.title)}: {_advantage(c.adaptive)} at {decimal(c.judged.distance.value, 2)}, "
-        f"non-adaptive {_advantage(c.non_adaptive)}"
-        for c in f.compared
-    ]
-    return Plot(
-        "trade-off",
-        "Privacy against what it costs",
-        caption=(
-            "Down is private, left is cheap. Filled points: the attacker knows the defence, with "
-            "intervals that hold together. Hollow points: it does not. The dotted line is "
-            "guessing; an advantage of 100 points is always being right, by the guesses or at "
-            f"least by the ranking, whichever goes further.{undone}"
-        ),
-        words="; ".join(rows) + ".",
-        draw=lambda: plot_trade_off(f),
-    )
-
-
-def _accuracy(f: DefenceResult) -> Plot:
-    before = f.compared[0].before
-    rows = [f"none: advantage {_advantage(f.none)} points at {percent(before.value)}"]
-    rows += [
-        f"{plain(c.title)}: {_advantage(c.adaptive)} at {percent(c.after.value)}, non-adaptive "
-        f"{_advantage(c.non_adaptive)}"
-        for c in f.compared
-    ]
-    if f.curve:
-        first, last = (
-            f"{_advantage(x.best)} at {percent(x.accuracy.value)} after epoch {x.epoch}"
-            for x in (f.curve[0], f.curve[-1])
+        undone = " \N{DAGGER} can be undone." if any(c.undone for c in f.compared) else ""
+        rows = [f"none: advantage {_advantage(f.none)} points at a change of 0"]
+        rows += [
+            f"{plain(c.title)}: {_advantage(c.adaptive)} at {decimal(c.judged.distance.value, 2)}, "
+            f"non-adaptive {_advantage(c.non_adaptive)}"
+            for c in f.compared
+        ]
+        yield Plot(
+            "trade-off",
+            "Privacy against what it costs",
+            caption=(
+                "Down is private, left is cheap. Filled points: the attacker knows the defence, "
+                "with intervals that hold together. Hollow points: it does not. The dotted line "
+                "is guessing; an advantage of 100 points is always being right, by the guesses "
+                f"or at least by the ranking, whichever goes further.{undone}"
+            ),
+            words="; ".join(rows) + ".",
+            draw=lambda: plot_trade_off(f),
         )
-        rows.append(f"stopped early: from {first} to {last}")
-    return Plot(
-        "accuracy",
-        "Privacy against the model's accuracy",
-        caption=(
-            "Down is private, right is accurate: the best attack over the model's accuracy on "
-            "records that it was not trained on. Filled points: the attacker knows the defence. "
-            "Hollow points: it does not." + (_CURVE if f.curve else "")
-        ),
-        words="; ".join(rows) + ".",
-        draw=lambda: plot_accuracy(f),
-    )
-
-
-def risk_plot(f: DefenceResult) -> Plot:
-    """Return the plot of the distribution of the members' risk."""
-    middle = f.compared[0].judged.quantiles[0]
-    rows = [f"none {decimal(middle.undefended.value, 2)}"]
-    rows += [
-        f"{plain(c.title)} {decimal(c.judged.quantiles[0].defended.value, 2)}" for c in f.compared
-    ]
-    caption = (
-        "The further left a curve rises, the fewer members are at risk. The dotted line, 0.5, is "
-        "no risk. By attackers who know the defence."
-    )
-    told = f"Half of the members have at most a risk of: {'; '.join(rows)}."
-    title = "How the members' risk is distributed"
-    return Plot("risk-cdf", title, caption=caption, words=told, draw=lambda: plot_risk(f))
+    if f.trained or changed:
+        undefended = f.compared[0].before
+        points = [f"none: advantage {_advantage(f.none)} points at {percent(undefended.value)}"]
+        points += [
+            f"{plain(c.title)}: {_advantage(c.adaptive)} at {percent(c.after.value)}, non-adaptive "
+            f"{_advantage(c.non_adaptive)}"
+            for c in f.compared
+        ]
+        if f.curve:
+            first, last = (
+                f"{_advantage(x.best)} at {percent(x.accuracy.value)} after epoch {x.epoch}"
+                for x in (f.curve[0], f.curve[-1])
+            )
+            points.append(f"stopped early: from {first} to {last}")
+        yield Plot(
+            "accuracy",
+            "Privacy against the model's accuracy",
+            caption=(
+                "Down is private, right is accurate: the best attack over the model's accuracy "
+                "on records that it was not trained on. Filled points: the attacker knows the "
+                "defence. Hollow points: it does not." + (_CURVE if f.curve else "")
+            ),
+            words="; ".join(points) + ".",
+            draw=lambda: plot_accuracy(f),
+        )
 
 
 def _advantage(b: BestAttack) -> str:
@@ -166,7 +142,20 @@ def plot_accuracy(f: DefenceResult) -> Axes:
     """
     ax = axes(None)
     if f.curve:
-        _draw_epochs(f.curve, ax)
+        # The undefended training epoch by epoch.
+        x = [point.accuracy.value for point in f.curve]
+        y, low, high = zip(*(point.best.advantage for point in f.curve), strict=True)
+        ax.plot(x, y, color=OTHER, lw=1.0, marker=".", ms=4, label="stopped early")
+        ax.vlines(x, low, high, color=OTHER, lw=0.7, alpha=0.45)
+        # Names only where they do not run into each other: a tenth of the accuracies' range apart.
+        least = (max(x) - min(x)) / 10
+        last = -np.inf
+        for point, across, up in zip(f.curve, x, y, strict=True):
+            if abs(across - last) >= least:
+                last = across
+                ax.annotate(f"{point.epoch}", (across, up), xytext=(0, 5),
+                            textcoords="offset points", ha="center", fontsize=6.5,
+                            color=OTHER)  # fmt: skip
     return over_accuracy(_plot(f, ax, f.compared[0].before, [c.after for c in f.compared]))
 
 
@@ -200,22 +189,6 @@ def _plot(f: DefenceResult, ax: Axes | None, before: Estimate, after: list[Estim
     return ax
 
 
-def _draw_epochs(curve: tuple[AfterEpoch, ...], ax: Axes) -> None:
-    """Draw the undefended training epoch by epoch."""
-    x = [point.accuracy.value for point in curve]
-    y, low, high = zip(*(point.best.advantage for point in curve), strict=True)
-    ax.plot(x, y, color=OTHER, lw=1.0, marker=".", ms=4, label="stopped early")
-    ax.vlines(x, low, high, color=OTHER, lw=0.7, alpha=0.45)
-    # Names only where they do not run into each other: a tenth of the accuracies' range apart.
-    least = (max(x) - min(x)) / 10
-    last = -np.inf
-    for point, across, up in zip(curve, x, y, strict=True):
-        if abs(across - last) >= least:
-            last = across
-            ax.annotate(f"{point.epoch}", (across, up), xytext=(0, 5), textcoords="offset points",
-                        ha="center", fontsize=6.5, color=OTHER)  # fmt: skip
-
-
 _TRAINED = (
     "on records that fair coins put into each model's training set; the target has the same "
     "records every time. Three games on the same records. Undefended: the target and the "
@@ -247,12 +220,60 @@ def sections(f: DefenceResult) -> tuple[Section, ...]:
         "file. A non-member in this list is a false alarm."
     )
     worst = _worst("records", "By falling risk with the defence", f.best)
+    middle = f.compared[0].judged.quantiles[0]
+    rows = [f"none {decimal(middle.undefended.value, 2)}"]
+    rows += [
+        f"{plain(c.title)} {decimal(c.judged.quantiles[0].defended.value, 2)}" for c in f.compared
+    ]
+    caption = (
+        "The further left a curve rises, the fewer members are at risk. The dotted line, 0.5, is "
+        "no risk. By attackers who know the defence."
+    )
+    told = f"Half of the members have at most a risk of: {'; '.join(rows)}."
+    title = "How the members' risk is distributed"
+    method: list[Block] = []
+    first = f.compared[0]
+    one = first.judged.attacks[0]
+    trained = (
+        f"A target and {several(f.n_shadows, 'shadow model')} were trained without a defence, and "
+        f"again with each defence at training, {_TRAINED}"
+    )
+    settings = {
+        "Defences were fitted": f"{f.fitted.capitalize()}.",
+        "Each record": "was asked about once. Where a defence draws at random, whoever gets "
+        "several answers about one record learns more.",
+        "Attacks": f"{count(f.n_attacks)}, the same in every game; each learns on the shadow "
+        "model's records and is judged on the target's.",
+        **methods(
+            {
+                "Right guesses, in the comparison": first.adaptive.accuracy,
+                "AUC, in the comparison": first.adaptive.auc,
+                "Right guesses, attack by attack": one.adaptive.accuracy,
+                "Points lost": one.lost,
+                "AUC, attack by attack": one.adaptive.auc,
+                "The model's accuracy": first.after,
+                "Mean change of an answer": first.judged.distance,
+                **({"Early stopping": f.curve[0].best.accuracy} if f.curve else {}),
+                "Quantiles of the risk": first.judged.quantiles[0].defended,
+            }
+        ),
+    }
+    method.append(text(trained if f.n_shadows else _ANSWERS))
+    method.append(pairs(settings))
     return (
         Section("compared", "Defences compared", tuple(_comparison_section(f)), "Compared"),
-        Section("risk", "How the risk is distributed", (_RISK, risk_plot(f)), "Risk"),
+        Section(
+            "risk",
+            "How the risk is distributed",
+            (
+                _RISK,
+                Plot("risk-cdf", title, caption=caption, words=told, draw=lambda: plot_risk(f)),
+            ),
+            "Risk",
+        ),
         Section("records", "The records with the highest risk left", (which, worst), "Records"),
         Section("each", "Each defence in full", tuple(_defence_sections(f)), "Each in full"),
-        Section("played", "How it was played", tuple(_method_section(f))),
+        Section("played", "How it was played", tuple(method)),
     )
 
 
@@ -281,22 +302,6 @@ def _comparison_section(f: DefenceResult) -> Iterator[Block]:
         "answers and are taken by surprise; they stand beside for comparison, and count "
         "only where they reach more, since whoever knows a defence is free to ignore it."
     )
-    yield Table(
-        "compared",
-        "What is left to attack, and what the defence costs",
-        columns=_columns(f),
-        rows=tuple(_row(f, c) for c in (None, *f.compared)),
-        note=(
-            f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
-            "kinds of attackers; those of the model's accuracy, of the change and of the risk "
-            "hold individually."
-        ),
-    )
-    yield note(*_notes(f))
-    yield from cost_plots(f)
-
-
-def _columns(f: DefenceResult) -> tuple[Column, ...]:
     attack = "Best attack, adaptive"
     cost = "What it costs"
     costs = (
@@ -305,14 +310,46 @@ def _columns(f: DefenceResult) -> tuple[Column, ...]:
         else (Column("Model right", group=cost), Column("Mean change", group=cost))
     )
     risk = "Risk that so many members do not exceed"
-    return (
-        Column("Defence"),
-        Column("Right guesses", group=attack),
-        Column("AUC", group=attack),
-        Column("Right guesses, non-adaptive", aside=True),
-        *costs,
-        *(Column(rate(q.share), group=risk) for q in f.compared[0].judged.quantiles),
+    yield Table(
+        "compared",
+        "What is left to attack, and what the defence costs",
+        columns=(
+            Column("Defence"),
+            Column("Right guesses", group=attack),
+            Column("AUC", group=attack),
+            Column("Right guesses, non-adaptive", aside=True),
+            *costs,
+            *(Column(rate(q.share), group=risk) for q in f.compared[0].judged.quantiles),
+        ),
+        rows=tuple(_row(f, c) for c in (None, *f.compared)),
+        note=(
+            f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
+            "kinds of attackers; those of the model's accuracy, of the change and of the risk "
+            "hold individually."
+        ),
     )
+    notes: list[str] = []
+    change = "Mean change: L1 distance between true and released probabilities, 0 to 2. "
+    notes.append(
+        "Right guesses: members and non-members count the same, guessing gives 50%. Model right: "
+        f"on records that it was not trained on. {'' if f.n_shadows else change}Risk: privacy risk "
+        "score by an attacker who knows the defence, 0.5 is none."
+    )
+    if any(c.undone for c in f.compared):
+        notes.append(
+            "Can be undone: who knows or guesses the parameter computes the true answers. Its row "
+            "says what the attacks of this audit made of it; it counts as the first row, no "
+            "defence."
+        )
+    if f.curve:
+        notes.append(
+            "Stopped early: the undefended training, ended after the first epoch at which shadow "
+            "models are as accurate as behind the defence. A defence at training is worth its "
+            "trouble if it leaves less than that (Song and Mittal 2021, section 3.2.1). A dash: "
+            "there is nothing to compare, or no recorded epoch is as accurate."
+        )
+    yield note(*notes)
+    yield from cost_plots(f)
 
 
 def _row(f: DefenceResult, c: ComparedDefence | None) -> Row:
@@ -343,28 +380,6 @@ def _name(f: DefenceResult, c: ComparedDefence) -> Cell:
     variant = (c.judged.variant,) if c.judged.variant else ()
     tags = {"leaves least": c is f.best, "can be undone": c.undone}
     return Cell(c.judged.name, (*variant, *claim(c)), tuple(x for x in tags if tags[x]))
-
-
-def _notes(f: DefenceResult) -> Iterator[str]:
-    change = "Mean change: L1 distance between true and released probabilities, 0 to 2. "
-    yield (
-        "Right guesses: members and non-members count the same, guessing gives 50%. Model right: "
-        f"on records that it was not trained on. {'' if f.n_shadows else change}Risk: privacy risk "
-        "score by an attacker who knows the defence, 0.5 is none."
-    )
-    if any(c.undone for c in f.compared):
-        yield (
-            "Can be undone: who knows or guesses the parameter computes the true answers. Its row "
-            "says what the attacks of this audit made of it; it counts as the first row, no "
-            "defence."
-        )
-    if f.curve:
-        yield (
-            "Stopped early: the undefended training, ended after the first epoch at which shadow "
-            "models are as accurate as behind the defence. A defence at training is worth its "
-            "trouble if it leaves less than that (Song and Mittal 2021, section 3.2.1). A dash: "
-            "there is nothing to compare, or no recorded epoch is as accurate."
-        )
 
 
 def _worst(name: str, title: str, c: ComparedDefence) -> Table:
@@ -414,34 +429,3 @@ def _defence_sections(f: DefenceResult) -> Iterator[Block]:
         costs = table(f"costs-{number}", f"What it changes: {title}", changed)
         records = _worst(f"records-{number}", f"Records with the highest risk left: {title}", c)
         yield FoldedBlocks(title, (attacks, costs) if best else (attacks, costs, records), best)
-
-
-def _method_section(f: DefenceResult) -> Iterator[Block]:
-    c = f.compared[0]
-    one = c.judged.attacks[0]
-    trained = (
-        f"A target and {several(f.n_shadows, 'shadow model')} were trained without a defence, and "
-        f"again with each defence at training, {_TRAINED}"
-    )
-    rows = {
-        "Defences were fitted": f"{f.fitted.capitalize()}.",
-        "Each record": "was asked about once. Where a defence draws at random, whoever gets "
-        "several answers about one record learns more.",
-        "Attacks": f"{count(f.n_attacks)}, the same in every game; each learns on the shadow "
-        "model's records and is judged on the target's.",
-        **methods(
-            {
-                "Right guesses, in the comparison": c.adaptive.accuracy,
-                "AUC, in the comparison": c.adaptive.auc,
-                "Right guesses, attack by attack": one.adaptive.accuracy,
-                "Points lost": one.lost,
-                "AUC, attack by attack": one.adaptive.auc,
-                "The model's accuracy": c.after,
-                "Mean change of an answer": c.judged.distance,
-                **({"Early stopping": f.curve[0].best.accuracy} if f.curve else {}),
-                "Quantiles of the risk": c.judged.quantiles[0].defended,
-            }
-        ),
-    }
-    yield text(trained if f.n_shadows else _ANSWERS)
-    yield pairs(rows)

@@ -104,8 +104,49 @@ def verdict(f: DefenceResult) -> Verdict:
             f"{percent(alone.high)}, with {rate(f.level)} confidence: the grade follows from that, "
             "since no defence helps and nothing but the attacks was chosen from."
         )
-    headline = _headline(f, grade)
-    advice = tuple(_advice(f, grade))
+    best = f.best
+    undefended = percent(f.none.accuracy.value)
+    many = len(f.compared) > 1
+    title_of_best = plain(best.title)
+    if grade == NONE and not f.helps(best):
+        headline = "No leak found, with a defence or without: no attack clearly beat guessing"
+    elif not f.helps(best):
+        what = "None of the defences helped" if many else "The defence did not help"
+        ranked = (f.none if _undefended_audit_reach(f) is None else f.undefended).reached.by_ranking
+        remaining = (
+            ranked_pairs(f.none.auc) if ranked else f"guesses are right {undefended} of the time"
+        )
+        headline = f"{what} significantly: {remaining} without one"
+    elif grade == NONE:
+        headline = (
+            f"No leak found with {title_of_best}; without a defence guesses are right "
+            f"{undefended} of the time"
+        )
+    else:
+        which = f"{title_of_best}, the best of {len(f.compared)}" if many else title_of_best
+        remaining = (
+            f"{ranked_pairs(best.left.auc)}, which guesses hide"
+            if best.left.reached.by_ranking
+            else "guesses about who was in the data are still right "
+            f"{percent(best.left.accuracy.value)} of the time"
+        )
+        headline = f"{grade.word.capitalize()} leak left: with {which}, {remaining}"
+    advised: list[str] = []
+    advised.append(_use(f, grade))
+    if "memguard" in {c.judged.name for c in f.compared}:
+        advised.append(
+            "With MemGuard, give the same answer whenever the same record is asked about again: "
+            "derive coin and noise from the record and a key that you keep. Over fresh draws the "
+            "noise shows."
+        )
+    if grade != NONE:
+        advised.append(
+            "Reduce overfitting (stop earlier, regularise more, train on more data), or train with "
+            "differential privacy (DP-SGD): of all defences only that one comes with a guarantee."
+        )
+        advised.append("Look up the records with the highest risk left, in the table below.")
+    advised.append("Repeat the comparison whenever the model or its data change.")
+    advice = tuple(advised)
     reached = spoken_of.reached if alone is None else f.undefended.reached
     gauge = accuracy_gauge(f"of the best attack, {behind}", reached)
     return Verdict(
@@ -171,32 +212,6 @@ def adversary(c: ComparedDefence) -> str:
     if c.ignored:
         return "an attacker who ignores it"
     return "an attacker who knows it" if c.by(c.adaptive) else "an attacker who undoes it"
-
-
-def _headline(f: DefenceResult, grade: Grade) -> str:
-    best = f.best
-    before = percent(f.none.accuracy.value)
-    several = len(f.compared) > 1
-    name = plain(best.title)
-    if grade == NONE and not f.helps(best):
-        return "No leak found, with a defence or without: no attack clearly beat guessing"
-    if not f.helps(best):
-        what = "None of the defences helped" if several else "The defence did not help"
-        ranked = (f.none if _undefended_audit_reach(f) is None else f.undefended).reached.by_ranking
-        left = ranked_pairs(f.none.auc) if ranked else f"guesses are right {before} of the time"
-        return f"{what} significantly: {left} without one"
-    if grade == NONE:
-        return (
-            f"No leak found with {name}; without a defence guesses are right {before} of the time"
-        )
-    which = f"{name}, the best of {len(f.compared)}" if several else name
-    left = (
-        f"{ranked_pairs(best.left.auc)}, which guesses hide"
-        if best.left.reached.by_ranking
-        else "guesses about who was in the data are still right "
-        f"{percent(best.left.accuracy.value)} of the time"
-    )
-    return f"{grade.word.capitalize()} leak left: with {which}, {left}"
 
 
 def _remaining_leak_text(f: DefenceResult) -> Iterator[str]:
@@ -268,31 +283,18 @@ def _alternatives_text(f: DefenceResult) -> Iterator[str]:
                 "the true answers from the defended ones. It counts as no defence, whatever the "
                 "attacks of this audit reached."
             )
-    yield _costs(f.best)
-    yield from _early_stopping_text(f)
-    for c in f.compared:
-        if c.claim is not None:
-            yield (
-                f"{plain(c.title)} comes with a guarantee against every attack, if it was "
-                f"implemented rightly: {promise_text(c.claim)}."
-            )
-
-
-def _costs(best: ComparedDefence) -> str:
     told = (
-        f"What {plain(best.title)} costs: the model is right about {percent(best.after.value)} of "
-        f"new records, {percent(best.before.value)} without it"
+        f"What {plain(f.best.title)} costs: the model is right about "
+        f"{percent(f.best.after.value)} of new records, {percent(f.best.before.value)} without it"
     )
-    if best.at_training:
-        return f"{told}."
-    return (
-        f"{told}, and answers move by {decimal_estimate(best.judged.distance, 2)} on average; 0 is "
-        "not at all, 2 is the most there is."
-    )
-
-
-def _early_stopping_text(f: DefenceResult) -> Iterator[str]:
-    """Yield the leak that early stopping leaves at the same accuracy."""
+    if f.best.at_training:
+        yield f"{told}."
+    else:
+        yield (
+            f"{told}, and answers move by {decimal_estimate(f.best.judged.distance, 2)} on "
+            "average; 0 is not at all, 2 is the most there is."
+        )
+    # The leak that early stopping leaves at the same accuracy.
     early = f.best.stopped
     title = plain(f.best.title)
     if isinstance(early, Skipped):
@@ -313,6 +315,12 @@ def _early_stopping_text(f: DefenceResult) -> Iterator[str]:
             f"Of the {len(judged)} defences at training that an epoch is as accurate as, those "
             f"that leave significantly less than it: {better or 'none'}."
         )
+    for c in f.compared:
+        if c.claim is not None:
+            yield (
+                f"{plain(c.title)} comes with a guarantee against every attack, if it was "
+                f"implemented rightly: {promise_text(c.claim)}."
+            )
 
 
 def _confidence_text(f: DefenceResult) -> Iterator[str]:
@@ -349,23 +357,6 @@ def _limits_text(f: DefenceResult) -> str:
         f"{stronger}no defence on answers comes with a guarantee."
         f"{altered if f.best.judged.name == 'label-only' else ''}"
     )
-
-
-def _advice(f: DefenceResult, grade: Grade) -> Iterator[str]:
-    yield _use(f, grade)
-    if "memguard" in {c.judged.name for c in f.compared}:
-        yield (
-            "With MemGuard, give the same answer whenever the same record is asked about again: "
-            "derive coin and noise from the record and a key that you keep. Over fresh draws the "
-            "noise shows."
-        )
-    if grade != NONE:
-        yield (
-            "Reduce overfitting (stop earlier, regularise more, train on more data), or train with "
-            "differential privacy (DP-SGD): of all defences only that one comes with a guarantee."
-        )
-        yield "Look up the records with the highest risk left, in the table below."
-    yield "Repeat the comparison whenever the model or its data change."
 
 
 def _use(f: DefenceResult, grade: Grade) -> str:

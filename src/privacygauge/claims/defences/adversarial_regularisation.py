@@ -20,8 +20,8 @@ from privacygauge.claims.defences.early_stopping import (
     trainable,
 )
 from privacygauge.classifiers.networks import Networks
+from privacygauge.classifiers.networks.engines import MLP
 from privacygauge.classifiers.networks.extra import seeded_torch
-from privacygauge.classifiers.networks.layers import MLP
 from privacygauge.classifiers.networks.task import Optimiser, Rule, Task
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints

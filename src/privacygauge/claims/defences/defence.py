@@ -11,7 +11,7 @@ from scipy.special import softmax
 from privacygauge.classifiers.game import crossfit_halves
 from privacygauge.classifiers.neural import one_hot
 from privacygauge.classifiers.predictions import Predictions, probabilities
-from privacygauge.classifiers.resolution import BIN, bin_centres, n_bins
+from privacygauge.classifiers.signals import BIN, bin_centres, n_bins
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError

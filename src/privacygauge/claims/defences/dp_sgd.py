@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 from privacygauge.claims.defences.early_stopping import ByEpoch, trainable
 from privacygauge.classifiers.networks import Networks
-from privacygauge.classifiers.networks.layers import Layer, layers_of
+from privacygauge.classifiers.networks.engines import Layer, layers_of
 from privacygauge.classifiers.networks.task import Optimiser, Task
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core import checks, seeds

@@ -150,24 +150,22 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
     with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
         for epoch, module in enumerate(trainer.modules(task, model), start=1):
             if epoch in kept:
-                found.append(_answers(module, task))
+                import torch
+
+                # The loop switches back to training at its next epoch.
+                module.eval()
+                with torch.no_grad():
+                    parts = [module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)]
+                    logits: NDArray[Any] = torch.cat(parts).cpu().numpy()
+                    # Diverged weights may still give finite logits for these records.
+                    finite = all(bool(weight.isfinite().all()) for weight in module.parameters())
+                found.append(
+                    logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
+                )
             # The generator trains an epoch per step: ending here spares the rest.
             if epoch == last:
                 break
     return np.stack(found)
-
-
-def _answers(module: torch.nn.Module, task: Task) -> NDArray[Any]:
-    import torch
-
-    # The loop switches back to training at its next epoch.
-    module.eval()
-    with torch.no_grad():
-        parts = [module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)]
-        logits: NDArray[Any] = torch.cat(parts).cpu().numpy()
-        # Diverged weights may still give finite logits for these records.
-        finite = all(bool(weight.isfinite().all()) for weight in module.parameters())
-    return logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
 
 
 @dataclass(frozen=True)

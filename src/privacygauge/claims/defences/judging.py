@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,11 +11,9 @@ import numpy as np
 from privacygauge.claims.defences.defence import Defence, Temperature, defend_predictions
 from privacygauge.claims.defences.early_stopping import first_epoch, nearest_epoch
 from privacygauge.claims.defences.memguard import NeuralJia
-from privacygauge.claims.defences.trainings import TrainedAlike
 from privacygauge.classifiers.game import PredictionGame
 from privacygauge.classifiers.neural import NeuralNasr
-from privacygauge.classifiers.pool_game import PoolGame
-from privacygauge.classifiers.predictions import Pool, Predictions, probabilities
+from privacygauge.classifiers.predictions import Predictions, probabilities
 from privacygauge.classifiers.suite import METRICS, prediction_attacks, single_record_attacks
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
@@ -104,55 +102,6 @@ def defence_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     return (*prediction_attacks(logits=logits), NeuralNasr(), NeuralJia())
 
 
-def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceGames:
-    """Return the games of models trained on the same records without a defence and with it.
-
-    Notes
-    -----
-    Song & Mittal (2021), section 3.2: an adversary who knows the defence trains shadow models with
-    it.
-    """
-    return DefenceGames(
-        PoolGame(undefended.target, undefended.pool),
-        # Non-adaptive: shadow models without the defence.
-        PoolGame(defended.target, undefended.pool),
-        # Adaptive: shadow models behind the same defence.
-        PoolGame(defended.target, defended.pool),
-    )
-
-
-def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> TrainedAlike:
-    """Return the predictions of a target and shadow models behind a defence on answers.
-
-    Each model has its own defence, with its own fit and draws; see `defend_predictions`.
-    """
-    pool = models.pool
-    # A generator for each model, so that a further shadow model changes no other's answers.
-    generators = rng.spawn(len(models.pool) + 1)
-    target = defend_predictions(defence, models.target, generators[0])
-    shadows = [
-        replace(models.target, answers=values, logits=pool.logits, member=inside)
-        for values, inside in zip(pool.values, pool.inside, strict=True)
-    ]
-    answers = np.stack(
-        [
-            defend_predictions(defence, shadow, own).values
-            for shadow, own in zip(shadows, generators[1:], strict=True)
-        ]
-    )
-    return TrainedAlike(target, Pool(answers, False, pool.inside, pool.labels), models.failed)
-
-
-def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
-    """Return the attacks that judge defences at training: those that train nothing themselves.
-
-    These are the metric attacks and those on single records. Neural attacks need seconds per game,
-    and there are three games per defence and one per epoch. `logits` is as in `defence_attacks`.
-    """
-    metrics = (x for x in prediction_attacks(logits=logits) if isinstance(x, Threshold))
-    return (*metrics, *single_record_attacks("shared"))
-
-
 WORST = 10
 """Number of the riskiest records that a report names."""
 
@@ -204,6 +153,16 @@ def evaluations(results: Sequence[Result]) -> list[Evaluation]:
     return [result[1] for result in results if not isinstance(result, Skipped)]
 
 
+def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
+    """Return the attacks that judge defences at training: those that train nothing themselves.
+
+    These are the metric attacks and those on single records. Neural attacks need seconds per game,
+    and there are three games per defence and one per epoch. `logits` is as in `defence_attacks`.
+    """
+    metrics = (x for x in prediction_attacks(logits=logits) if isinstance(x, Threshold))
+    return (*metrics, *single_record_attacks("shared"))
+
+
 def judge_defence(
     name: str, variant: str, games: DefenceGames, undefended: GameFindings, asked: DefenceOptions
 ) -> JudgedDefence:
@@ -219,7 +178,26 @@ def judge_defence(
         WorstRecord(str(target.ids[i]), bool(target.member[i]), float(before[i]), float(after[i]))
         for i in foremost(after, target.unit, WORST)
     )
-    costs, distance = _costs(target, games.adaptive.target, level)
+    # Costs of the defence: accuracy, predicted classes and answers, before and after.
+    p, q = (probabilities(x.values, logits=x.logits) for x in (target, games.adaptive.target))
+    # L1 distance of each answer from the undefended one.
+    moved = np.abs(q - p).sum(axis=1)
+    unit = target.units
+    facts = [
+        Fact(
+            f"accuracy on {side} {when} the defence",
+            proportion((answers.argmax(axis=1) == target.labels)[rows], unit[rows], level),
+        )
+        for side, rows in (("members", target.member), ("non-members", ~target.member))
+        for when, answers in (("without", p), ("with", q))
+    ]
+    changed = p.argmax(axis=1) != q.argmax(axis=1)
+    facts += [
+        Fact("share of records whose predicted class changed", proportion(changed, unit, level)),
+        Fact("share of answers that were changed", proportion(moved > 0, unit, level)),
+    ]
+    costs = tuple(facts)
+    distance = mean(moved, level, unit="records", owner=unit)
     return JudgedDefence(
         name=name,
         variant=variant,
@@ -238,38 +216,6 @@ def judge_defence(
         quantiles=risk_quantiles(undefended.risk, adaptive.risk, level),
         worst=tuple(worst),
     )
-
-
-def _costs(
-    before: Predictions, after: Predictions, level: float
-) -> tuple[tuple[Fact, ...], Estimate]:
-    p, q = (probabilities(x.values, logits=x.logits) for x in (before, after))
-    # L1 distance of each answer from the undefended one.
-    moved = np.abs(q - p).sum(axis=1)
-    unit = before.units
-    facts = [
-        Fact(
-            f"accuracy on {side} {when} the defence",
-            proportion((answers.argmax(axis=1) == before.labels)[rows], unit[rows], level),
-        )
-        for side, rows in (("members", before.member), ("non-members", ~before.member))
-        for when, answers in (("without", p), ("with", q))
-    ]
-    changed = p.argmax(axis=1) != q.argmax(axis=1)
-    facts += [
-        Fact("share of records whose predicted class changed", proportion(changed, unit, level)),
-        Fact("share of answers that were changed", proportion(moved > 0, unit, level)),
-    ]
-    return tuple(facts), mean(moved, level, unit="records", owner=unit)
-
-
-def model_accuracies(target: Predictions, level: float) -> tuple[Estimate, Estimate]:
-    """Return a model's accuracy on its members, and on the non-members."""
-    right = target.values.argmax(axis=1) == target.labels
-    unit = target.units
-    member = target.member
-    inside, outside = (proportion(right[x], unit[x], level) for x in (member, ~member))
-    return inside, outside
 
 
 def can_be_undone(defence: object) -> bool:
@@ -350,6 +296,15 @@ class EpochCurve:
 
     def _chosen(self, epoch: int | Skipped) -> EpochRisk | Skipped:
         return epoch if isinstance(epoch, Skipped) else self.at(epoch)
+
+
+def model_accuracies(target: Predictions, level: float) -> tuple[Estimate, Estimate]:
+    """Return a model's accuracy on its members, and on the non-members."""
+    right = target.values.argmax(axis=1) == target.labels
+    unit = target.units
+    member = target.member
+    inside, outside = (proportion(right[x], unit[x], level) for x in (member, ~member))
+    return inside, outside
 
 
 def risk_by_epoch(

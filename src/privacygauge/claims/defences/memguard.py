@@ -276,7 +276,19 @@ class FittedMemGuard:
                 f"answers must have the shape (n, {k}), as those MemGuard was fitted on, got "
                 f"{p.shape}"
             )
-        candidate = self._candidates(p)
+        z = np.log(np.maximum(p, _TINY))
+        candidate = p.copy()
+        active = np.arange(len(p))
+        c3 = self.defence.c3
+        for _ in range(_MOST_ROUNDS):
+            steps, reached = self._descended(z[active], p[active], c3)
+            # Only records that succeeded go on to a larger weight of the distance.
+            candidate[active[reached]] = steps[reached]
+            active = active[reached]
+            if not len(active):
+                break
+            # A larger weight of the distance finds less noise, at the risk of missing the goal.
+            c3 *= 10
         distance = np.abs(candidate - p).sum(axis=1)
         # The classifier is single precision, whatever the answers are.
         before, after = (
@@ -285,23 +297,6 @@ class FittedMemGuard:
         share = np.minimum(1.0, self.defence.budget / np.maximum(distance, _TINY))
         # Noise that takes h no nearer to 0 is never released.
         return Noisy(candidate, distance, np.where(after < before, share, 0.0))
-
-    def _candidates(self, p: Floats) -> Floats:
-        """Return phase I's answers; p itself where no noise was found."""
-        z = np.log(np.maximum(p, _TINY))
-        found = p.copy()
-        active = np.arange(len(p))
-        c3 = self.defence.c3
-        for _ in range(_MOST_ROUNDS):
-            noisy, reached = self._descended(z[active], p[active], c3)
-            # Only records that succeeded go on to a larger weight of the distance.
-            found[active[reached]] = noisy[reached]
-            active = active[reached]
-            if not len(active):
-                break
-            # A larger weight of the distance finds less noise, at the risk of missing the goal.
-            c3 *= 10
-        return found
 
     def _descended(self, z: Floats, p: Floats, c3: float) -> tuple[Floats, Bools]:
         """Return answers after gradient steps on phase I's loss, and which reached its goal."""

@@ -136,6 +136,12 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
         return _from_text(_AT_TRAINING, text)
 
 
+def is_at_training(text: str) -> bool:
+    """Return whether `text` names a defence at training."""
+    word = text.partition(":")[0]
+    return word in (known.partition(":")[0] for known in TRAINING_DEFENCES.split(", "))
+
+
 def any_defence_named(text: str, delta: float | None = None) -> Defence | TrainingDefence:
     """Return the defence on answers or at training that `text` names."""
     if is_at_training(text):
@@ -143,12 +149,6 @@ def any_defence_named(text: str, delta: float | None = None) -> Defence | Traini
     if text.partition(":")[0] in _ON_ANSWERS:
         return defence_named(text)
     raise InputError(f"defence must be one of {TRAINING_DEFENCES}, {DEFENCES}, got {text!r}")
-
-
-def is_at_training(text: str) -> bool:
-    """Return whether `text` names a defence at training."""
-    word = text.partition(":")[0]
-    return word in (known.partition(":")[0] for known in TRAINING_DEFENCES.split(", "))
 
 
 @contextmanager

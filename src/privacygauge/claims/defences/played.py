@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.claims.defences import judging
-from privacygauge.claims.defences.defence import Defence
+from privacygauge.claims.defences.defence import Defence, defend_predictions
 from privacygauge.claims.defences.dp_sgd import PrivateTraining
 from privacygauge.claims.defences.early_stopping import first_epoch
 from privacygauge.claims.defences.judging import (
     DefenceGames,
-    behind,
-    defence_attacks,
     defence_games,
-    training_games,
 )
 from privacygauge.claims.defences.named import any_defence_named
 from privacygauge.claims.defences.soft_labels import Distillation
@@ -39,19 +36,15 @@ from privacygauge.claims.defences.trainings import (
     recorded_epochs,
     train_each_way,
 )
-from privacygauge.classifiers.attacked import require_other_rows, require_varied_answers
-from privacygauge.classifiers.game import PredictionGame
+from privacygauge.classifiers.game import PoolGame, PredictionGame
 from privacygauge.classifiers.networks import Networks
-from privacygauge.classifiers.pool_game import PoolGame
-from privacygauge.classifiers.predictions import Predictions
+from privacygauge.classifiers.predictions import Pool, Predictions
 from privacygauge.classifiers.probe_training import TrainingSetup
 from privacygauge.classifiers.shadows import Execution, failed_shadows_warning
 from privacygauge.classifiers.trainer import Trainer
 from privacygauge.core import seeds
-from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import (
@@ -91,26 +84,6 @@ def as_defence(
     return given
 
 
-def trainings_by_defence(
-    of: UndefendedTraining, defences: Sequence[TrainingDefence | Defence]
-) -> tuple[Trainings, Mapping[int, int]]:
-    """Return the trainings to run, and the index of each defence's training by its number."""
-    at_training = {i: x for i, x in enumerate(defences) if isinstance(x, TrainingDefence)}
-    trainers = {i: defence.trainer(of) for i, defence in at_training.items()}
-    # Epochs of the undefended training are recorded anyway.
-    stops = {i: x.epoch for i, x in at_training.items() if isinstance(x, StopAfter)}
-    # The others need trainings of their own.
-    alone = {i: trainer for i, trainer in trainers.items() if i not in stops}
-    networks = of.trainer
-    epochs = (
-        recorded_epochs(networks.epochs, tuple(stops.values()))
-        if isinstance(networks, Networks)
-        else (1,)
-    )
-    places = {number: place for place, number in enumerate(alone)}
-    return Trainings(of.trainer, epochs, tuple(alone.values())), places
-
-
 def models_behind(
     defences: Sequence[TrainingDefence | Defence],
     places: Mapping[int, int],
@@ -133,8 +106,24 @@ def models_behind(
             stopped = ways[places[number]]
             claim = claim_of(defence, trainings.defended[places[number]], of)
         else:
-            stopped = behind(
-                defence, models, seeds.stream(seed, "defence", defence.name, defence.variant)
+            pool = models.pool
+            # A generator for each model, so that a further shadow model changes no other's answers.
+            generators = seeds.stream(seed, "defence", defence.name, defence.variant).spawn(
+                len(models.pool) + 1
+            )
+            target = defend_predictions(defence, models.target, generators[0])
+            shadows = [
+                replace(models.target, answers=values, logits=pool.logits, member=inside)
+                for values, inside in zip(pool.values, pool.inside, strict=True)
+            ]
+            answers = np.stack(
+                [
+                    defend_predictions(defence, shadow, own).values
+                    for shadow, own in zip(shadows, generators[1:], strict=True)
+                ]
+            )
+            stopped = TrainedAlike(
+                target, Pool(answers, False, pool.inside, pool.labels), models.failed
             )
         if isinstance(stopped, Skipped):
             failed.append(Skipped(f"{defence.name} ({defence.variant})", stopped.reason))
@@ -204,21 +193,6 @@ class PlayedDefences:
     """Description of the trained model."""
     package: str | None = None
     """Package that trained the models, if known."""
-
-
-def asked_of(
-    target: Predictions,
-    shadow: Predictions,
-    attacks: Sequence[Attack] | None,
-    estimator: Estimator | None,
-    seed: int,
-    level: float,
-) -> judging.DefenceOptions:
-    """Return the options of games on answers, after checking both models' predictions."""
-    require_other_rows(target, shadow)
-    require_varied_answers(target)
-    suite = defence_attacks(logits=target.logits) if attacks is None else attacks
-    return judging.DefenceOptions(tuple(suite), estimator, seed, level)
 
 
 def on_answers(
@@ -299,7 +273,20 @@ def at_training(
     kept = n // _SHARE if needed else 0
     rows = np.sort(order[kept:])
     of = UndefendedTraining(trainer, len(rows), tuple(np.sort(order[:kept]).tolist()))
-    trainings, places = trainings_by_defence(of, defences)
+    at_training = {i: x for i, x in enumerate(defences) if isinstance(x, TrainingDefence)}
+    trainers = {i: defence.trainer(of) for i, defence in at_training.items()}
+    # Epochs of the undefended training are recorded anyway.
+    stops = {i: x.epoch for i, x in at_training.items() if isinstance(x, StopAfter)}
+    # The others need trainings of their own.
+    alone = {i: trainer for i, trainer in trainers.items() if i not in stops}
+    networks = of.trainer
+    epochs = (
+        recorded_epochs(networks.epochs, tuple(stops.values()))
+        if isinstance(networks, Networks)
+        else (1,)
+    )
+    places = {number: place for place, number in enumerate(alone)}
+    trainings = Trainings(of.trainer, epochs, tuple(alone.values()))
     unit = None if owner is None else owner[rows]
     without, ways = train_each_way(
         trainings,
@@ -319,7 +306,13 @@ def at_training(
         judging.judge_defence(
             one.defence.name,
             one.defence.variant,
-            games=training_games(last, one.models),
+            games=DefenceGames(
+                PoolGame(last.target, last.pool),
+                # Non-adaptive: shadow models without the defence.
+                PoolGame(one.models.target, last.pool),
+                # Adaptive: shadow models behind the same defence.
+                PoolGame(one.models.target, one.models.pool),
+            ),
             undefended=undefended,
             asked=asked,
         )

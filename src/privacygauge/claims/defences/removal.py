@@ -215,7 +215,23 @@ class RemoveRisky:
         gone = np.zeros(cohort.inside.shape, np.bool_)
         cohort = replace(cohort, x=x)
         for out, inside in zip(gone, cohort.inside, strict=True):
-            out[self._riskiest(cohort, inside)] = True
+            n = int(inside.sum())
+            wanted = self.amount.of(n)
+            if wanted >= n:
+                raise InputError(
+                    f"amount must leave a record to train on, got {wanted} of {n} members"
+                )
+            left = inside.copy()
+            # Ends of equal parts; the last is the whole number.
+            for end in np.linspace(0, wanted, self.rounds + 1).round().astype(int)[1:]:
+                here = np.flatnonzero(left)
+                risk = self.risk.of(cohort.x, cohort.y, left, cohort.n_classes)[here]
+                if np.isnan(risk).any():
+                    raise InputError(f"{self.risk.name} must be a number for every member, got NaN")
+                # Stable: of equal risks the first rows. Earlier rounds count towards `end`.
+                riskiest = np.argsort(-risk, kind="stable")[: end - (n - len(here))]
+                left[here[riskiest]] = False
+            out[np.flatnonzero(inside & ~left)] = True
         return gone
 
     @property
@@ -227,23 +243,6 @@ class RemoveRisky:
     def around(self, inner: Trainer) -> RemoveRisky:
         """Return the same removal before another training."""
         return replace(self, trainer=inner)
-
-    def _riskiest(self, cohort: Cohort, inside: Bools) -> Ints:
-        n = int(inside.sum())
-        wanted = self.amount.of(n)
-        if wanted >= n:
-            raise InputError(f"amount must leave a record to train on, got {wanted} of {n} members")
-        left = inside.copy()
-        # Ends of equal parts; the last is the whole number.
-        for end in np.linspace(0, wanted, self.rounds + 1).round().astype(int)[1:]:
-            here = np.flatnonzero(left)
-            risk = self.risk.of(cohort.x, cohort.y, left, cohort.n_classes)[here]
-            if np.isnan(risk).any():
-                raise InputError(f"{self.risk.name} must be a number for every member, got NaN")
-            # Stable: of equal risks the first rows. Earlier rounds count towards `end`.
-            riskiest = np.argsort(-risk, kind="stable")[: end - (n - len(here))]
-            left[here[riskiest]] = False
-        return np.flatnonzero(inside & ~left)
 
 
 def naive_bayes_for(x: NDArray[Any]) -> NaiveBayes:

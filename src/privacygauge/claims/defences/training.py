@@ -20,7 +20,7 @@ from privacygauge.claims.defences.dp_sgd import DpSgd, OpacusDpSgd, PrivateTrain
 from privacygauge.claims.defences.early_stopping import EarlyStopping
 from privacygauge.claims.defences.removal import Number, RemoveRisky, Share
 from privacygauge.classifiers.networks import MLP, Networks
-from privacygauge.classifiers.networks.layers import Dropout
+from privacygauge.classifiers.networks.engines import Dropout
 from privacygauge.classifiers.neural import one_hot
 from privacygauge.classifiers.trainer import Cohort, Trainer
 from privacygauge.core import checks, seeds

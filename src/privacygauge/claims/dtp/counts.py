@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from privacygauge.classifiers.learner import class_log_p
-from privacygauge.classifiers.ratios import log_ratio
 from privacygauge.core.checks import Bools, Floats, Ints
 
 VAR_SMOOTHING = 1e-9
@@ -512,7 +511,15 @@ class _Sums:
             odds = np.concatenate([odds + self.same[i, j], odds + other[i, j]])
             entries += len(rho)
             # A set stays only if no other one lies further into the corner in both.
-            kept = _pareto_front(rho_sign * rho, odds_sign * odds)
+            second = odds_sign * odds
+            real = np.flatnonzero(np.isfinite(second))
+            # The Pareto front. By falling first, ties by falling second: an entry stays if its
+            # second exceeds all before.
+            order = real[np.lexsort((-second[real], -(rho_sign * rho)[real]))]
+            ordered = second[order]
+            new = np.ones(len(order), np.bool_)
+            new[1:] = ordered[1:] > np.maximum.accumulate(ordered)[:-1]
+            kept = np.asarray(order[new], np.int64)
             rho = rho[kept]
             odds = odds[kept]
             # Too many sets to follow: no answer.
@@ -537,17 +544,6 @@ def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
     best = sign * odds[own] == ordered[0]
     alone = np.count_nonzero(odds == sign * ordered[0]) == 1
     return np.asarray(sign * np.where(best & alone, second, ordered[0]), np.float64)
-
-
-def _pareto_front(first: Floats, second: Floats) -> Ints:
-    """Return the Pareto-optimal entries: no other one is larger in both."""
-    real = np.flatnonzero(np.isfinite(second))
-    # By falling first, ties by falling second: an entry stays if its second exceeds all before.
-    order = real[np.lexsort((-second[real], -first[real]))]
-    ordered = second[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = ordered[1:] > np.maximum.accumulate(ordered)[:-1]
-    return np.asarray(order[new], np.int64)
 
 
 MOST_CELLS = 10_000_000
@@ -677,23 +673,3 @@ def _over_others(
     join.accumulate(values[:-1], axis=0, out=before[1:])
     join.accumulate(values[:0:-1], axis=0, out=after[-2::-1])
     return np.moveaxis(join(before, after), 0, axis)
-
-
-def dtp_over_cells_binned(counts: Counts, codes: Ints, y: Ints, width: float) -> Floats:
-    """Return the exact DTP of records over the whole domain with binned probabilities.
-
-    Every query is examined for every record: bins are not monotone.
-    """
-    joint = joint_over_cells(counts).reshape(len(counts.n), -1)
-    shown = class_log_p(joint.T)
-    cells = np.indices(counts.sizes).reshape(len(counts.sizes), -1).T
-    removal = counts.leaving_out(codes, y)
-    result = np.zeros(len(y))
-    for i, label in enumerate(y):
-        agree = cells == codes[i]
-        # Leaving a record out changes the joint of its own class alone.
-        log_rho = removal.base[i] + np.where(agree, removal.step[i], 0.0).sum(axis=1)
-        changed = joint.copy()
-        changed[label] += log_rho
-        result[i] = log_ratio(shown, class_log_p(changed.T), width).max()
-    return result

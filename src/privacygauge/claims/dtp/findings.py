@@ -8,20 +8,17 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.claims.dtp.design import DtpDesign
 from privacygauge.claims.dtp.measure import LIMIT, Order, RemovalPath, TrainingSet
 from privacygauge.claims.dtp.named import RefitAgreement
 from privacygauge.claims.dtp.retrained import Variation
+from privacygauge.claims.options import DtpDesign
 from privacygauge.classifiers.estimators import as_trainer, class_names
 from privacygauge.classifiers.held import Held
 from privacygauge.classifiers.learner import DtpRange
 from privacygauge.classifiers.probe_training import records_for
-from privacygauge.classifiers.tables import CategoricalTable, Records
-from privacygauge.classifiers.units_of_rows import copies_warning
-from privacygauge.core import checks, seeds
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 
@@ -52,48 +49,6 @@ def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> 
     return rates.mean(values, level, unit=unit, least=0.0)  # no log ratio is below 0
 
 
-def in_one_bin(pdtp: Floats, width: float) -> list[str]:
-    """Return a warning if records are above 1 by a single step between bins."""
-    # The two lowest bins are published as width / 2 and 3 width / 2, a factor of 3.
-    step = float(np.log(3)) if width else 0.0
-    lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
-    if not lone:
-        return []
-    return [
-        f"{lone:,} of the records above 1 have the value {step:.4f}, the step between the two "
-        f"lowest bins, {width / 2:g} and {width * 1.5:g}: near their border a tiny change counts "
-        "as a factor of 3; look at the values without bins beside these (--bin 0)"
-    ]
-
-
-def lone_classes_warning(task: TrainingSet, names: tuple[str, ...]) -> list[str]:
-    """Return a warning that names the classes with a single record, or a single person's."""
-    lone = task.lone_classes
-    if not len(lone):
-        return []
-    rows = [int(np.flatnonzero(task.y == label)[0]) for label in lone]
-    whose = "a single record" if task.unit is None else "the records of a single person"
-    named = checks.short_list(names[label] for label in lone)
-    return [
-        f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} {whose} ({named}; "
-        f"rows {checks.short_list(rows)}): without it the class "
-        "is gone and its probability is 0, so its value is infinite, or the largest that bins allow"
-    ]
-
-
-def sampling_warning(measured: int, n: int, level: float) -> list[str]:
-    """Return a warning if not every record was measured."""
-    if measured == n:
-        return []
-    # If a share q lies above, the probability that no sampled record does is at most (1 - q)^m.
-    missed = 1 - (1 - level) ** (1 / measured)
-    return [
-        f"{measured:,} of {n:,} records were measured: others may be riskier than the riskiest of "
-        f"these; if they were drawn at random, at most {missed:.2g} of all records are, with "
-        f"{level:.0%} confidence"
-    ]
-
-
 def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tuple[Held, Ints]:
     """Return checked records and classes: at least two classes, and more records than are removed.
 
@@ -108,36 +63,6 @@ def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tupl
             f"records has to stay, got {remove:,}"
         )
     return features, labels
-
-
-def draw_people_rows(
-    number: int | None, records: Records | CategoricalTable, data: str, seed: int
-) -> Ints | None:
-    """Return one record each of `number` people drawn at random; None for all."""
-    owner = owners(records.unit, records.ids, len(records))
-    # A person is drawn through the first of their records; `measurement` adds the others.
-    first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
-    n = len(first)
-    what = "records" if owner is None else "people"
-    if number is None or number == n:
-        return None
-    if not 1 <= number <= n:
-        raise InputError(
-            f"--measure must be in 1..{n:,}, the number of {what} in {data}, got {number:,}"
-        )
-    rng = seeds.stream(seed, "dtp", "measured")
-    return first[np.sort(rng.choice(n, number, replace=False))]
-
-
-def units_note(x: Held, y: Ints, owner: Ints | None) -> list[str]:
-    """Return notes on people with several records, or on copies if each record is a person."""
-    if owner is None:
-        return copies_warning(x, y)
-    return [
-        f"{len(y):,} records belong to {checks.n_distinct(owner):,} people: all records of a "
-        "person are left out together, and what is counted and ranked are people, each by its "
-        "riskiest record"
-    ]
 
 
 POINTS = 400
@@ -156,20 +81,6 @@ class RankedRecords:
     """(p,) Largest lower bound of DTP among the point's records."""
     high: Floats
     """(p,) Largest upper bound of DTP among the point's records."""
-
-
-def rank_by_pdtp(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS) -> RankedRecords:
-    """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one.
-
-    `order` holds their places, the riskiest first.
-    """
-    n = len(order)
-    first = np.arange(n)
-    if n > points:
-        # Evenly spaced on a log scale, so that the riskiest ranks keep a point each.
-        first = np.unique(np.round(np.geomspace(1, n, points)).astype(np.int64)) - 1
-    low, high = (np.maximum.reduceat(x[order], first) for x in (dtp.low, dtp.high))
-    return RankedRecords(first + 1, pdtp[order][first], low, high)
 
 
 Decision = Literal["publish", "do not publish"]
@@ -343,6 +254,20 @@ class DtpFindings:
         return np.argsort([-x.value for x in self.averages], kind="stable")
 
 
+def rank_by_pdtp(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS) -> RankedRecords:
+    """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one.
+
+    `order` holds their places, the riskiest first.
+    """
+    n = len(order)
+    first = np.arange(n)
+    if n > points:
+        # Evenly spaced on a log scale, so that the riskiest ranks keep a point each.
+        first = np.unique(np.round(np.geomspace(1, n, points)).astype(np.int64)) - 1
+    low, high = (np.maximum.reduceat(x[order], first) for x in (dtp.low, dtp.high))
+    return RankedRecords(first + 1, pdtp[order][first], low, high)
+
+
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """Results of a measurement, with the parts that were skipped and the caveats."""
@@ -428,9 +353,48 @@ def measurement(
         lone_classes=tuple(task.lone_classes.tolist()),
         shared=measured.shared,
     )
+    lone = task.lone_classes
+    if not len(lone):
+        of_lone_classes = []
+    else:
+        lone_rows = [int(np.flatnonzero(task.y == label)[0]) for label in lone]
+        whose = "a single record" if task.unit is None else "the records of a single person"
+        labels_text = checks.short_list(names[label] for label in lone)
+        of_lone_classes = [
+            f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} {whose} "
+            f"({labels_text}; rows {checks.short_list(lone_rows)}): without it the class is gone "
+            "and its probability is 0, so its value is infinite, or the largest that bins allow"
+        ]
+    n_measured = len(chosen)
+    if n_measured == n_train:
+        of_sampling = []
+    else:
+        # If a share q lies above, the probability that no sampled record does is at most (1 - q)^m.
+        missed = 1 - (1 - level) ** (1 / n_measured)
+        of_sampling = [
+            f"{n_measured:,} of {n_train:,} records were measured: others may be riskier than the "
+            f"riskiest of these; if they were drawn at random, at most {missed:.2g} of all "
+            f"records are, with {level:.0%} confidence"
+        ]
     told = (
         *measured.warnings,
-        *lone_classes_warning(task, names),
-        *sampling_warning(len(chosen), n_train, level),
+        *of_lone_classes,
+        *of_sampling,
     )
-    return Measurement(found, skipped, (*told, *in_one_bin(pdtp, design.bin_width)))
+    # The two lowest bins are published as width / 2 and 3 width / 2, a factor of 3.
+    step_of_bins = float(np.log(3)) if design.bin_width else 0.0
+    n_step = (
+        int(np.count_nonzero(np.isclose(pdtp, step_of_bins, rtol=1e-9, atol=0)))
+        if step_of_bins > 1
+        else 0
+    )
+    if not n_step:
+        one_step = []
+    else:
+        one_step = [
+            f"{n_step:,} of the records above 1 have the value {step_of_bins:.4f}, the step "
+            f"between the two lowest bins, {design.bin_width / 2:g} and "
+            f"{design.bin_width * 1.5:g}: near their border a tiny change counts as a factor of "
+            "3; look at the values without bins beside these (--bin 0)"
+        ]
+    return Measurement(found, skipped, (*told, *one_step))

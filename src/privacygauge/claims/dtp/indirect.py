@@ -87,21 +87,6 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     return _build_queries(x, source, values)
 
 
-def append_queries(x: Held, queries: Held) -> Held:
-    """Return the concatenation of records and queries of one kind."""
-    if not len(queries):
-        return x
-    if not is_frame(x):
-        return np.concatenate([x, queries])
-    if hasattr(x, "iloc"):
-        import pandas as pd
-
-        return pd.concat([x, queries])
-    import polars as pl
-
-    return pl.concat([x, queries])
-
-
 def _numbers(column: Any) -> _Column:
     """Return a column's numbers; None for texts, categories, dates and numbers of other kinds."""
     given = column.to_numpy() if hasattr(column, "to_numpy") else column
@@ -130,20 +115,19 @@ def _values_between(columns: list[_Column], first: Ints, second: Ints, share: Fl
         place = a + share * (column[second] - a)
         # Missing and infinite values have no place between.
         known = np.isfinite(place)
-        result[known, j] = _nearest(column, place[known])
+        places = place[known]
+        # The row with the value nearest to each place, (q,).
+        finite = np.flatnonzero(np.isfinite(column))
+        finite = finite[np.argsort(column[finite], kind="stable")]
+        ordered = column[finite].astype(np.float64)
+        # The two sorted values around each place; the nearer one wins, the smaller on a tie.
+        after = np.clip(np.searchsorted(ordered, places), 1, max(len(ordered) - 1, 1))
+        before = after - 1
+        after = np.minimum(after, len(ordered) - 1)
+        result[known, j] = finite[
+            np.where(places - ordered[before] <= ordered[after] - places, before, after)
+        ]
     return result
-
-
-def _nearest(column: NDArray[Any], places: Floats) -> Ints:
-    """Return the row with the value nearest to each place, (q,)."""
-    rows = np.flatnonzero(np.isfinite(column))
-    rows = rows[np.argsort(column[rows], kind="stable")]
-    values = column[rows].astype(np.float64)
-    # The two sorted values around each place; the nearer one wins, the smaller on a tie.
-    after = np.clip(np.searchsorted(values, places), 1, max(len(values) - 1, 1))
-    before = after - 1
-    after = np.minimum(after, len(values) - 1)
-    return rows[np.where(places - values[before] <= values[after] - places, before, after)]
 
 
 def _build_queries(x: Held, source: Ints, values: dict[int, Floats]) -> Held:

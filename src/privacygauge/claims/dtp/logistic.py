@@ -210,7 +210,16 @@ class Problem:
             near = self.excess(gradient)[0] <= 1
             if near and self._arrives(v, gradient[:, 0], step):
                 return v - step
-            v = self._downhill(v, step, float((gradient[:, 0] * step).sum()))
+            slope = float((gradient[:, 0] * step).sum())
+            loss, rounding = self.loss(v)
+            length = 1.0
+            # Armijo's rule, with both losses' rounding errors as slack.
+            while length > 1e-10:
+                new, more_rounding = self.loss(v - length * step)
+                if new <= loss - 1e-4 * length * slope + rounding + more_rounding:
+                    break
+                length /= 2
+            v = v - length * step
         if near:
             return v
         raise InputError(
@@ -229,17 +238,6 @@ class Problem:
         # The size of the terms of a gradient bounds the rounding of their sum.
         sizes = np.abs(self.x).T @ np.abs(off) + np.abs(self.penalty * v)
         return bool((np.abs(gradient) <= 16 * np.finfo(np.float64).eps * sizes).all())
-
-    def _downhill(self, v: Floats, step: Floats, slope: float) -> Floats:
-        loss, rounding = self.loss(v)
-        size = 1.0
-        # Armijo's rule, with both losses' rounding errors as slack.
-        while size > 1e-10:
-            new, more_rounding = self.loss(v - size * step)
-            if new <= loss - 1e-4 * size * slope + rounding + more_rounding:
-                break
-            size /= 2
-        return v - size * step
 
     def without(self, group: int) -> Problem:
         """Return the problem without one record."""
@@ -413,7 +411,15 @@ class _Chords:
         steps = _Steps((), self.metric)
         unsure = np.zeros(r, np.bool_)
         for _ in range(_CHORDS):
-            steps = steps.followed_by(self._chord(gradients, moving))
+            # The chord: the step to subtract from the parameters, (d + 1, r, c - 1).
+            x = self.problem.x[self.group[moving]]
+            n = len(moving)
+            flat = gradients.transpose(0, 2, 1).reshape(self.start.size, n)
+            plain = self.solve(flat).reshape(*self.start.shape, n)
+            # K B^T H^-1 g first, (r, c - 1), then H^-1 B times it: no (p, p) matrix per record.
+            along = np.einsum("rab,rd,dbr->ra", self.inner[moving], x, plain, optimize=True)
+            more = np.einsum("rdab,rb->dra", self.spread[moving], along)
+            steps = steps.followed_by(np.asarray(plain.transpose(0, 2, 1) + more))
             v[:, moving] -= steps.last
             # A record that had converged takes this step too: where the loss is flat, a gradient
             # within the tolerance may still be some way off. If so, Newton steps finish it.
@@ -451,17 +457,6 @@ class _Chords:
         scores = np.einsum("rd,dra->ra", x, v)[:, None]
         own = self.problem.residuals(scores, self.problem.label[group])[:, 0]
         return np.asarray(gradients - x.T[..., None] * own + self.more_penalty[:, some] * v)
-
-    def _chord(self, gradients: Floats, some: Ints) -> Floats:
-        """Return the step to subtract from the parameters, (d + 1, r, c - 1)."""
-        x = self.problem.x[self.group[some]]
-        n = len(some)
-        flat = gradients.transpose(0, 2, 1).reshape(self.start.size, n)
-        plain = self.solve(flat).reshape(*self.start.shape, n)
-        # K B^T H^-1 g first, (r, c - 1), then H^-1 B times it: no (p, p) matrix per record.
-        along = np.einsum("rab,rd,dbr->ra", self.inner[some], x, plain, optimize=True)
-        more = np.einsum("rdab,rb->dra", self.spread[some], along)
-        return np.asarray(plain.transpose(0, 2, 1) + more)
 
 
 @dataclass(frozen=True)
@@ -582,7 +577,20 @@ class FittedLogistic:
         found = optima_without(self.problem, self.optimum, self.problem.group[usual])
         weights[~last], intercepts[~last] = self._expanded(self.problem, found)
         for i in np.flatnonzero(last):
-            weights[i], intercepts[i] = self._without_class(int(one_of_each[i]))
+            kept = np.arange(len(self.y)) != int(one_of_each[i])
+            if not kept.any():
+                raise InputError("a single record cannot be left out: none is left to learn from")
+            learner = self.learner
+            reduced = Problem.of(
+                self.x[kept],
+                self.y[kept],
+                learner.l2,
+                learner.tol,
+                standardised=learner.standardised,
+            )
+            w, b = self._expanded(reduced, reduced.optimum()[:, None])
+            weights[i] = w[0]
+            intercepts[i] = b[0]
         return weights[inverse], intercepts[inverse]
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
@@ -625,19 +633,3 @@ class FittedLogistic:
         weights[..., problem.classes] = per_unit
         intercepts[..., problem.classes] = scores[:, -1] - problem.scale.centre @ per_unit
         return weights, intercepts
-
-    def _without_class(self, row: int) -> tuple[Floats, Floats]:
-        """Return the coefficients without the only record of a class."""
-        others = np.arange(len(self.y)) != row
-        if not others.any():
-            raise InputError("a single record cannot be left out: none is left to learn from")
-        learner = self.learner
-        problem = Problem.of(
-            self.x[others],
-            self.y[others],
-            learner.l2,
-            learner.tol,
-            standardised=learner.standardised,
-        )
-        weights, intercepts = self._expanded(problem, problem.optimum()[:, None])
-        return weights[0], intercepts[0]

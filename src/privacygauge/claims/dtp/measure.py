@@ -12,30 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.claims.dtp.counts import Counts, count_categories, dtp_over_cells
-from privacygauge.claims.dtp.design import check_order
-from privacygauge.claims.dtp.indirect import append_queries, queries_within, shown_by
+from privacygauge.claims.dtp.indirect import queries_within, shown_by
 from privacygauge.claims.dtp.logistic import Logistic
 from privacygauge.claims.dtp.naive_bayes import NaiveBayes
 from privacygauge.claims.dtp.named import (
+    AGREED,
+    SPOTS,
     RefitAgreement,
     Shortcut,
     before_the_optimum,
-    compare_with_refits,
     find_shortcut,
-    spots,
 )
 from privacygauge.claims.dtp.retrained import (
     LeaveOneOutAnswers,
     LeavingOut,
     Variation,
     failed_records_warning,
-    named_with_steps,
     retrain_without_each,
+    steps_of,
     variation,
     zero_probability_warning,
 )
+from privacygauge.claims.options import check_order
 from privacygauge.classifiers.estimators import as_given, as_trainer
-from privacygauge.classifiers.held import Held, take_records
+from privacygauge.classifiers.held import Held, is_frame, take_records
 from privacygauge.classifiers.learner import Bounded, DtpRange, Fitted, Learner, box_of
 from privacygauge.classifiers.probe_training import with_class_names
 from privacygauge.classifiers.ratios import binned_bound, cap, log_ratio
@@ -147,7 +147,11 @@ class TrainingSet:
     @property
     def name(self) -> str:
         """Name of the kind of model, as reports print it."""
-        return named_with_steps(as_trainer(self.model))
+        trainer = as_trainer(self.model)
+        steps = steps_of(trainer)
+        if not steps or steps.startswith(f"{trainer.name}: "):
+            return steps or trainer.name
+        return f"{trainer.name} ({steps})"
 
     @cached_property
     def numbers(self) -> NDArray[Any]:
@@ -212,7 +216,15 @@ class TrainingSet:
         fitted = shortcut.learner.fit(self.numbers, self.y, n_classes=self.n_classes)
         quick = self._exact(shortcut.learner, fitted, rows, np.asarray(queries))
         unsure = shortcut.unsure[rows]
-        some = spots(quick.pdtp, quick.dtp.low, ~unsure, seeds.stream(self.seed, "dtp", "spots"))
+        places = np.flatnonzero(~unsure)
+        # By falling PDTP, then by falling lower end of DTP.
+        places = places[np.lexsort((-quick.dtp.low[places], -quick.pdtp[places]))]
+        # Some at random as well: a fault need not show at the riskiest.
+        others = places[SPOTS:]
+        drawn = seeds.stream(self.seed, "dtp", "spots").choice(
+            others, min(SPOTS, len(others)), replace=False
+        )
+        some = np.sort(np.concatenate([places[:SPOTS], drawn]))
         # Refit the spots to check the shortcut, and the unsure records because it does not cover
         # them.
         again = np.union1d(some, np.flatnonzero(unsure))
@@ -224,13 +236,21 @@ class TrainingSet:
             quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width)
         )
         # Answers with and without the record, its PDTP, and its largest ratio over the queries.
-        checked = compare_with_refits(
-            (
-                (np.exp(fitted.log_p(self.numbers[rows[some]])), np.exp(said.with_it[at])),
-                (np.exp(fitted.log_p_without(rows[some])), np.exp(said.without[at])),
-                (quick.pdtp[some], own[at]),
-                (shown, said.searched[at]),
-            )
+        largest = []
+        for ours, theirs in (
+            (np.exp(fitted.log_p(self.numbers[rows[some]])), np.exp(said.with_it[at])),
+            (np.exp(fitted.log_p_without(rows[some])), np.exp(said.without[at])),
+            (quick.pdtp[some], own[at]),
+            (shown, said.searched[at]),
+        ):
+            # Equal infinities agree, and so do two models without an answer, NaN.
+            same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+            with np.errstate(invalid="ignore"):
+                difference = np.where(same, 0.0, np.nan_to_num(np.abs(ours - theirs), nan=np.inf))
+            largest.append(difference.reshape(len(difference), -1).max(axis=1))
+        apart = np.max(largest, axis=0)
+        checked = RefitAgreement(
+            len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max())
         )
         if not checked.holds:
             why = f"the shortcut to {self.name} was not taken: {checked}; all were refitted"
@@ -298,7 +318,18 @@ class TrainingSet:
         """Return the predictions of the user's model trained without each of the records (r,)."""
         n = len(self.y)
         # Records and queries in one table, so that every model answers both.
-        everything = append_queries(self.x, queries)
+        if not len(queries):
+            everything = self.x
+        elif not is_frame(self.x):
+            everything = np.concatenate([self.x, queries])
+        elif hasattr(self.x, "iloc"):
+            import pandas as pd
+
+            everything = pd.concat([self.x, queries])
+        else:
+            import polars as pl
+
+            everything = pl.concat([self.x, queries])
         number = np.arange(len(everything))
         inside = number < n
         unit = number if self.unit is None else np.append(self.unit, number[n:])

@@ -15,8 +15,8 @@ from privacygauge.claims.dtp.counts import (
     CountedRecords,
     dtp_of_two_classes,
     dtp_over_cells,
-    dtp_over_cells_binned,
     is_small,
+    joint_over_cells,
     n_cells,
 )
 from privacygauge.claims.dtp.stability import naive_bayes_bound
@@ -54,7 +54,19 @@ def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, s
     if width:
         if len(rows) * n_cells(counts.sizes) > MOST_ANSWERS:
             return np.full(len(rows), np.nan), EXACT
-        return dtp_over_cells_binned(counts, codes, y, width), EXACT
+        joint = joint_over_cells(counts).reshape(len(counts.n), -1)
+        shown = class_log_p(joint.T)
+        cells = np.indices(counts.sizes).reshape(len(counts.sizes), -1).T
+        removal = counts.leaving_out(codes, y)
+        result = np.zeros(len(y))
+        for i, label in enumerate(y):
+            agree = cells == codes[i]
+            # Leaving a record out changes the joint of its own class alone.
+            log_rho = removal.base[i] + np.where(agree, removal.step[i], 0.0).sum(axis=1)
+            changed = joint.copy()
+            changed[label] += log_rho
+            result[i] = log_ratio(shown, class_log_p(changed.T), width).max()
+        return result, EXACT
     if is_small(counts.sizes, len(counts.n)):
         return dtp_over_cells(counts, codes, y), EXACT
     if len(counts.n) != 2 or counts.alpha == 0:
@@ -62,23 +74,37 @@ def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, s
     return dtp_of_two_classes(counts, codes, y), EXACT_FOR_TWO
 
 
-def _distinct(counted: CountedRecords, rows: Ints) -> tuple[Ints, Ints]:
-    """Return one row per distinct record, and the index of each record among them."""
-    sizes = counted.sizes
-    # A key in 64 bits sorts much faster than rows of columns.
-    if n_cells(sizes) * counted.n_classes < 2**62:
-        key = np.ravel_multi_index(tuple(counted.codes[rows].T), sizes)
-        key = key * counted.n_classes + counted.y[rows]
-        _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    else:
-        whole = np.column_stack([counted.codes[rows], counted.y[rows]])
-        _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
-    return rows[first], group.ravel()
-
-
 def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     low = log_ratio(counted.own_log_p(rows), counted.log_p_without(rows), width)
-    for queries in chain(_candidates(counted, rows, box), _others(counted, rows, width)):
+    codes = counted.codes[rows]
+    numbers = counted.numbers[rows]
+    places = [numbers]
+    if numbers.shape[1]:
+        places += [np.broadcast_to(end, numbers.shape) for end in _numbers_of(counted, box)]
+    named = [codes]
+    for other in range(min(counted.n_classes, MOST_CLASSES)):
+        lowest = counted.codes[rows].copy()
+        highest = counted.codes[rows].copy()
+        y = counted.y[rows]
+        for j, size in enumerate(counted.sizes):
+            if size < 2:
+                continue
+            conditional = counted.counts.log_conditional(j)
+            with np.errstate(invalid="ignore"):
+                # (r, v): log odds of each record's class against the other; 0 where both are
+                # impossible.
+                odds = np.nan_to_num(conditional - conditional[other])[y]
+            own = np.arange(len(rows)), counted.codes[rows, j]
+            # The record's own category is out of both searches.
+            odds[own] = np.inf
+            lowest[:, j] = odds.argmin(axis=1)
+            odds[own] = -np.inf
+            highest[:, j] = odds.argmax(axis=1)
+        named += [lowest, highest]
+    # The first combination is the record itself, which is measured already.
+    for queries in chain(
+        [(c, x) for c, x in product(named, places)][1:], _others(counted, rows, width)
+    ):
         without = counted.log_p_without_at(rows, *queries)
         np.maximum(low, log_ratio(counted.log_p(*queries), without, width), out=low)
     bound = posterior_bound(counted, rows, box)
@@ -131,20 +157,6 @@ Queries = tuple[Ints, Floats]
 """Categories and numbers of one query for each record."""
 
 
-def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
-    """Return queries, one per record each, that may show more than the record itself."""
-    codes = counted.codes[rows]
-    numbers = counted.numbers[rows]
-    places = [numbers]
-    if numbers.shape[1]:
-        places += [np.broadcast_to(end, numbers.shape) for end in _numbers_of(counted, box)]
-    named = [codes]
-    for other in range(min(counted.n_classes, MOST_CLASSES)):
-        named += _extreme_codes(counted, rows, other)
-    # The first combination is the record itself, which is measured already.
-    return [(c, x) for c, x in product(named, places)][1:]
-
-
 def _others(counted: CountedRecords, rows: Ints, width: float) -> Iterator[Queries]:
     """Yield training records as queries of all records, where numbers have binned answers.
 
@@ -155,28 +167,6 @@ def _others(counted: CountedRecords, rows: Ints, width: float) -> Iterator[Queri
     for other in some_records(len(counted.y)).tolist():
         codes = np.broadcast_to(counted.codes[other], counted.codes[rows].shape)
         yield codes, np.broadcast_to(counted.numbers[other], counted.numbers[rows].shape)
-
-
-def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints]:
-    """Return the categories most against and most for the own class, other than the record's."""
-    lowest = counted.codes[rows].copy()
-    highest = counted.codes[rows].copy()
-    y = counted.y[rows]
-    for j, size in enumerate(counted.sizes):
-        if size < 2:
-            continue
-        conditional = counted.counts.log_conditional(j)
-        with np.errstate(invalid="ignore"):
-            # (r, v): log odds of each record's class against the other; 0 where both are
-            # impossible.
-            odds = np.nan_to_num(conditional - conditional[other])[y]
-        own = np.arange(len(rows)), counted.codes[rows, j]
-        # The record's own category is out of both searches.
-        odds[own] = np.inf
-        lowest[:, j] = odds.argmin(axis=1)
-        odds[own] = -np.inf
-        highest[:, j] = odds.argmax(axis=1)
-    return [lowest, highest]
 
 
 @dataclass(frozen=True)
@@ -285,7 +275,17 @@ class FittedNaiveBayes:
         if counted.numbers.shape[1]:
             return _certify_range(counted, rows, width, box)
         # Equal records of one class have equal values: each is computed once.
-        distinct, group = _distinct(counted, rows)
+        sizes = counted.sizes
+        # A key in 64 bits sorts much faster than rows of columns.
+        if n_cells(sizes) * counted.n_classes < 2**62:
+            key = np.ravel_multi_index(tuple(counted.codes[rows].T), sizes)
+            key = key * counted.n_classes + counted.y[rows]
+            _, first, group = np.unique(key, return_index=True, return_inverse=True)
+        else:
+            whole = np.column_stack([counted.codes[rows], counted.y[rows]])
+            _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+        distinct = rows[first]
+        group = group.ravel()
         values, method = _exact(counted, distinct, width)
         low = values.copy()
         high = values.copy()

@@ -20,17 +20,12 @@ from privacygauge.claims.dtp.discriminant import (
 from privacygauge.claims.dtp.least_squares import LeastSquares
 from privacygauge.claims.dtp.logistic import Logistic
 from privacygauge.claims.dtp.naive_bayes import (
-    BayesInference,
     MultinomialNaiveBayes,
     NaiveBayes,
 )
 from privacygauge.claims.dtp.nearest import NearestNeighbours, are_tie_free
-from privacygauge.claims.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifiers.learner import Learner, Standardised
-from privacygauge.classifiers.tables import CategoricalTable
-from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.errors import InputError
 
 QDA_SHRINKAGE = 0.01
 """Shrinkage of covariances towards the identity: one-hot columns have no inverse without it."""
@@ -38,40 +33,6 @@ QDA_SHRINKAGE = 0.01
 
 MANY = 50
 """Categories above which an attribute is named, if they exceed a quarter of the records too."""
-
-
-def many_categories(table: CategoricalTable) -> tuple[str, ...]:
-    """Return a warning that names attributes with a category for nearly every record."""
-    many = [
-        f"{name!r} ({size:,} categories)"
-        for name, size in zip(table.columns, table.categories, strict=True)
-        if size is not None and size > max(MANY, len(table) // 4)
-    ]
-    told = (
-        f"{checks.short_list(many)}: nearly every one of the {len(table):,} records has a "
-        "category of "
-        "its own, which gives it away; if these are numbers, name them with --continuous, if they "
-        "are names, --drop them"
-    )
-    return (told,) if many else ()
-
-
-def learner_on_categories(name: str, table: CategoricalTable, alpha: float, seed: int) -> Learner:
-    """Return the learner of this name for categories, with Laplace smoothing `alpha`.
-
-    Raises
-    ------
-    InputError
-        If the table has numbers and the learner takes categories only.
-    """
-    if name == "naive-bayes":
-        return NaiveBayes(table.categories, alpha)
-    numbers = [n for n, size in zip(table.columns, table.categories, strict=True) if size is None]
-    if numbers:
-        raise InputError(f"--model {name} takes categories only, not the numbers of {numbers[0]!r}")
-    if name == "bayes-inference":
-        return BayesInference(alpha)
-    return RandomDecisionTrees(table.categories, seed=seed, alpha=alpha)
 
 
 def learner_on_numbers(name: str, l2: float, neighbours: int) -> Learner:
@@ -94,17 +55,6 @@ FINE = 1e6
 
 DOMINANT = 1e-4
 """Share of a sum of squares below which it is dominated by the record that was left out."""
-
-
-def lone_records(x: NDArray[np.generic], y: Ints) -> Bools:
-    """Return the records without which a class is empty, or all others are equal, (n,)."""
-    # Without a class's only record, the estimator has one class fewer.
-    alone = np.bincount(y)[y] == 1
-    for row in (0, 1):  # all others equal one of these
-        differs = (x != x[row]).any(axis=1)
-        if np.count_nonzero(differs) <= 1:
-            alone = alone | differs
-    return np.asarray(alone, np.bool_)
 
 
 def of_gaussian(x: Floats, y: Ints) -> Bools:
@@ -132,43 +82,6 @@ def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
     left = rest.sum(axis=1)
     heavy = (x**2 > FAR * rest).any(axis=1) | (total**2 > FAR * left)
     return np.asarray(heavy | (total > FINE), np.bool_)
-
-
-def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
-    """Return the records without which scikit-learn may drop another direction, (n,).
-
-    All of them if the between-class directions are near its tolerance, or if an attribute that is
-    constant within the classes is not a whole number: its mean is rounded then.
-    """
-    counts = np.bincount(y)
-    means = np.zeros((len(counts), x.shape[1]))
-    np.add.at(means, y, x)
-    means /= np.maximum(counts, 1)[:, None]
-    v = x - means[y]
-    # Without the record, its class's scatter loses ratio v^2, as in `FittedLinearDiscriminant`.
-    ratio = counts[y] / np.maximum(counts[y] - 1, 1)
-    squares = (v**2).sum(axis=0)
-    size = np.abs(x).max(axis=0)
-    constant = np.all([np.ptp(x[y == label], axis=0) == 0 for label in np.unique(y)], axis=0)
-    whole = (x == np.round(x)).all(axis=0) & (size < 2.0**53 / len(x))
-    # A rounded mean makes a constant attribute vary; whole numbers have exact means.
-    if (constant & ~whole).any() or constant.all() or len(y) <= len(counts) + 1:
-        return np.ones(len(y), np.bool_)
-    left = squares - ratio[:, None] * v**2
-    lost = (left < DOMINANT * squares) | (np.sqrt(np.maximum(left, 0) / len(y)) * FINE < size)
-    unsure = lost[:, ~constant].any(axis=1)
-    # scikit-learn's own steps from here: standardise, whiten, then the directions between classes.
-    spread = np.where(constant, 1.0, np.sqrt(squares / len(y)))
-    _, s, vt = np.linalg.svd(v / spread / np.sqrt(len(y)), full_matrices=False)
-    kept = s > tol
-    between = np.sqrt(counts)[:, None] * (means - x.mean(axis=0)) / spread
-    apart = np.linalg.svd(between @ vt[kept].T / s[kept], compute_uv=False)
-    # A direction this close to the tolerance may be dropped once any record is left out.
-    near = (apart > 1e-9 * apart.max()) & (apart < 10 * tol * apart.max())
-    # Largest whitened coordinate of each record: scores grow with it, and so does their rounding.
-    away = np.abs((x - x.mean(axis=0)) / spread @ vt[kept].T / s[kept]).max(axis=1)
-    far = away * apart.max() > FAR
-    return np.asarray(unsure | near.any() | far, np.bool_)
 
 
 def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
@@ -242,7 +155,13 @@ def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
         warnings.simplefilter("ignore")
         for shortcut in _candidates(model, numbers, y):
             if _agree(model, shortcut, x, y):
-                return replace(shortcut, unsure=shortcut.unsure | lone_records(x, y))
+                # Without a class's only record, the estimator has one class fewer.
+                alone = np.bincount(y)[y] == 1
+                for row in (0, 1):  # all others equal one of these
+                    differs = (x != x[row]).any(axis=1)
+                    if np.count_nonzero(differs) <= 1:
+                        alone = alone | differs
+                return replace(shortcut, unsure=shortcut.unsure | np.asarray(alone, np.bool_))
     return None
 
 
@@ -295,7 +214,45 @@ def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
             yield Shortcut(NaiveBayes((None,) * x.shape[1]), of_gaussian(x, y))
     elif kind == "sklearn.discriminant_analysis.LinearDiscriminantAnalysis":
         if _is(given, {**_SVD, "shrinkage": None, "tol": 1e-4}):
-            refitted = of_linear(x, y, given["tol"])
+            tol = given["tol"]
+            counts = np.bincount(y)
+            means = np.zeros((len(counts), x.shape[1]))
+            np.add.at(means, y, x)
+            means /= np.maximum(counts, 1)[:, None]
+            v = x - means[y]
+            # Without the record, its class's scatter loses ratio v^2, as in
+            # `FittedLinearDiscriminant`.
+            ratio = counts[y] / np.maximum(counts[y] - 1, 1)
+            squares = (v**2).sum(axis=0)
+            size = np.abs(x).max(axis=0)
+            constant = np.all(
+                [np.ptp(x[y == label], axis=0) == 0 for label in np.unique(y)], axis=0
+            )
+            whole = (x == np.round(x)).all(axis=0) & (size < 2.0**53 / len(x))
+            # A rounded mean makes a constant attribute vary; whole numbers have exact means.
+            if (constant & ~whole).any() or constant.all() or len(y) <= len(counts) + 1:
+                refitted = np.ones(len(y), np.bool_)
+            else:
+                left = squares - ratio[:, None] * v**2
+                lost = (left < DOMINANT * squares) | (
+                    np.sqrt(np.maximum(left, 0) / len(y)) * FINE < size
+                )
+                unsure = lost[:, ~constant].any(axis=1)
+                # scikit-learn's own steps from here: standardise, whiten, then the directions
+                # between classes.
+                spread = np.where(constant, 1.0, np.sqrt(squares / len(y)))
+                _, s, vt = np.linalg.svd(v / spread / np.sqrt(len(y)), full_matrices=False)
+                kept = s > tol
+                between = np.sqrt(counts)[:, None] * (means - x.mean(axis=0)) / spread
+                apart = np.linalg.svd(between @ vt[kept].T / s[kept], compute_uv=False)
+                # A direction this close to the tolerance may be dropped once any record is left
+                # out.
+                near = (apart > 1e-9 * apart.max()) & (apart < 10 * tol * apart.max())
+                # Largest whitened coordinate of each record: scores grow with it, and so does
+                # their rounding.
+                away = np.abs((x - x.mean(axis=0)) / spread @ vt[kept].T / s[kept]).max(axis=1)
+                far = away * apart.max() > FAR
+                refitted = np.asarray(unsure | near.any() | far, np.bool_)
             # The divisor changed in version 1.9; the trial shows which one applies.
             for divisor in _DIVISORS:
                 yield Shortcut(LinearDiscriminant(divisor), refitted)
@@ -365,34 +322,3 @@ class RefitAgreement:
         """Return the finding in words."""
         largest = f"{self.largest:.1g}" if np.isfinite(self.largest) else "infinite"
         return f"{self.agree} of {self.n} refits agree (largest difference {largest})"
-
-
-def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> Ints:
-    """Return places of the records to refit: the riskiest, and some at random, ascending.
-
-    `own` and `low` (r,) are the records' PDTP and largest ratio at other queries. Only records that
-    are `sure` (r,), because the shortcut covers them, are chosen.
-    """
-    places = np.flatnonzero(sure)
-    # By falling PDTP, then by falling lower end of DTP.
-    places = places[np.lexsort((-low[places], -own[places]))]
-    # Some at random as well: a fault need not show at the riskiest.
-    others = places[SPOTS:]
-    drawn = rng.choice(others, min(SPOTS, len(others)), replace=False)
-    return np.sort(np.concatenate([places[:SPOTS], drawn]))
-
-
-def compare_with_refits(pairs: tuple[tuple[Floats, Floats], ...]) -> RefitAgreement:
-    """Return the agreement of a shortcut's numbers with those of refits.
-
-    Each pair holds a number by the shortcut and by refits, shapes (s, ...), one row per record.
-    """
-    largest = []
-    for ours, theirs in pairs:
-        # Equal infinities agree, and so do two models without an answer, NaN.
-        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-        with np.errstate(invalid="ignore"):
-            difference = np.where(same, 0.0, np.nan_to_num(np.abs(ours - theirs), nan=np.inf))
-        largest.append(difference.reshape(len(difference), -1).max(axis=1))
-    apart = np.max(largest, axis=0)
-    return RefitAgreement(len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max()))

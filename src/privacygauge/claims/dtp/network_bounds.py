@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from privacygauge.classifiers.learner import Box, class_log_p
-from privacygauge.classifiers.networks.layers import MLP
+from privacygauge.classifiers.networks.engines import MLP
 from privacygauge.classifiers.networks.task import own_scales
 from privacygauge.classifiers.ratios import log_answers
 from privacygauge.classifiers.trainer import Cohort, Trainer

@@ -44,14 +44,6 @@ from privacygauge.runs.store import open_run, plan_in
 from privacygauge.runs.threads import one_thread
 
 
-def named_with_steps(trainer: Trainer) -> str:
-    """Return the name of a kind of model as reports print it, with the steps of a pipeline."""
-    steps = steps_of(trainer)
-    if not steps or steps.startswith(f"{trainer.name}: "):
-        return steps or trainer.name
-    return f"{trainer.name} ({steps})"
-
-
 def steps_of(trainer: Trainer) -> str:
     """Return the steps of a pipeline by the names of their classes; empty for other models.
 

@@ -279,26 +279,6 @@ def naive_bayes_bound(
     >>> naive_bayes_bound([5], [[4, 2]], [2, 2], alpha=0).round(3).tolist()
     [0.758]
     """
-    own, counts, values = _check_group_sizes(n, shared, sizes, alpha)
-    added = values * alpha
-    # Attributes in which a query can differ from the record.
-    differs = (values > 1) & ((alpha > 0) | (counts < own[:, None]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # The terms of log rho(S), in the order of the notes.
-        base = np.log(own - 1) - np.log(own)
-        spread = np.log(own[:, None] + added) - np.log(own[:, None] - 1 + added)
-        step = np.log(counts - 1 + alpha) - np.log(counts + alpha)
-        # The extremes of log rho(S): a query that agrees only where it must, and the record.
-        nowhere = base + spread.sum(axis=1) + np.where(differs, 0.0, step).sum(axis=1)
-        everywhere = base + (spread + step).sum(axis=1)
-    largest = np.maximum(np.abs(nowhere), np.abs(everywhere))
-    # Without its last record a class is impossible, whatever the query.
-    return np.where(own == 1, np.inf, largest)
-
-
-def _check_group_sizes(
-    n: ArrayLike, shared: ArrayLike, sizes: ArrayLike, alpha: float
-) -> tuple[Floats, Floats, Floats]:
     values = _sizes(sizes)
     own = np.asarray(n, np.float64)
     counts = np.asarray(shared, np.float64)
@@ -316,7 +296,20 @@ def _check_group_sizes(
         raise InputError(
             f"shared must lie between 1 and n, got {counts[bad][0]}; a record counts itself"
         )
-    return own, counts, values
+    added = values * alpha
+    # Attributes in which a query can differ from the record.
+    differs = (values > 1) & ((alpha > 0) | (counts < own[:, None]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The terms of log rho(S), in the order of the notes.
+        base = np.log(own - 1) - np.log(own)
+        spread = np.log(own[:, None] + added) - np.log(own[:, None] - 1 + added)
+        step = np.log(counts - 1 + alpha) - np.log(counts + alpha)
+        # The extremes of log rho(S): a query that agrees only where it must, and the record.
+        nowhere = base + spread.sum(axis=1) + np.where(differs, 0.0, step).sum(axis=1)
+        everywhere = base + (spread + step).sum(axis=1)
+    largest = np.maximum(np.abs(nowhere), np.abs(everywhere))
+    # Without its last record a class is impossible, whatever the query.
+    return np.where(own == 1, np.inf, largest)
 
 
 def _sizes(sizes: ArrayLike) -> Floats:

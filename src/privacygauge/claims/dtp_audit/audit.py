@@ -9,19 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.claims.dtp.design import DtpDesign
 from privacygauge.claims.dtp.findings import (
     checked_records,
-    draw_people_rows,
     measurement,
-    units_note,
 )
-from privacygauge.claims.dtp.measure import LIMIT, RemovalPath, TrainingSet
+from privacygauge.claims.dtp.measure import LIMIT, TrainingSet
+from privacygauge.claims.dtp.naive_bayes import BayesInference, NaiveBayes
 from privacygauge.claims.dtp.named import (
-    learner_on_categories,
+    MANY,
     learner_on_numbers,
-    many_categories,
 )
+from privacygauge.claims.dtp.random_trees import RandomDecisionTrees
 from privacygauge.claims.dtp_audit import sections
 from privacygauge.claims.dtp_audit.options import NAME, DtpRequest
 from privacygauge.claims.dtp_audit.sections import plot_pdtp
@@ -38,20 +36,23 @@ from privacygauge.claims.dtp_audit.verdict import (
     removal_frame,
     verdict,
 )
+from privacygauge.claims.options import DtpDesign
 from privacygauge.classifiers import estimators
 from privacygauge.classifiers.forms import NUMBERS, on_records_made_up, standardise_columns
-from privacygauge.classifiers.held import Held
+from privacygauge.classifiers.held import Held, keys
 from privacygauge.classifiers.learner import Learner, LearnerTrainer
 from privacygauge.classifiers.named import NETWORKS, trainer_named
-from privacygauge.classifiers.names import ON_CATEGORIES
 from privacygauge.classifiers.networks import Networks
 from privacygauge.classifiers.probe_training import bill_without_each
 from privacygauge.classifiers.shadows import Progress
 from privacygauge.classifiers.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifiers.trainer import Trainer
-from privacygauge.classifiers.training_options import load_labelled_records
+from privacygauge.classifiers.training_options import ON_CATEGORIES, load_labelled_records
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
+from privacygauge.core.equal_rows import WAY_OUT, equal_rows, repeated_rows
 from privacygauge.core.units import owners
+from privacygauge.errors import InputError
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session, Work
 from privacygauge.report.document import estimate_dict, finite, names_of, pick_values
@@ -81,6 +82,8 @@ class DtpAudit(DtpResult):
         small = f" Small figures are {rate(self.level)} intervals." if self.averages else ""
         if not self.complete:
             small = f" Small figures are {rate(self.level)} intervals."
+        # Keys of ``report.json`` that only this kind has; at most 50 records, by id.
+        numbers = {"pdtp": self.pdtp, "dtp_lower": self.dtp.low, "dtp_upper": self.dtp.high}
         return Report(
             "dtp",
             f"Differential training privacy of {plain(self.model)}",
@@ -99,9 +102,94 @@ class DtpAudit(DtpResult):
             verdict=verdict(self),
             measures=tuple(_measures(self)),
             sections=tuple(sections.all_sections(self)),
-            terms=_terms(self),
+            terms={
+                "Record, class": "A row of the training data, usually about one person, and what "
+                "the model is to predict for it.",
+                "Query": "What the model is asked about: the attributes of some record, real or "
+                "made up. It answers with a probability for every class.",
+                "Factor, log ratio": "The larger of two probabilities divided by the smaller "
+                "one, and the natural logarithm of that. A factor of 1 is a log ratio of 0: no "
+                "difference.",
+                "PDTP": "Pointwise differential training privacy: the largest log ratio over all "
+                "classes between the model with and without a record, asked about that "
+                "record. A lower bound of DTP.",
+                "DTP": "Differential training privacy: the same, over every query that can be "
+                "asked.",
+                "DTP-1": "The rule that a model with a DTP above 1 should not be published. It "
+                "comes from experiments with membership attacks.",
+                "Direct, indirect": "A direct attack asks about the record itself, an indirect "
+                "one about something else.",
+                "Exact, certified, unknown": "Exact: the number is the largest over all queries. "
+                "Certified: it is proved that no query shows more than the upper number. "
+                "Unknown: only the largest of the queries that were tried is known.",
+                "Infinite, \N{INFINITY}": "A probability is 0 with the record and not without "
+                "it, or the other way round; or without it the model has no answer.",
+                "Bins": "Probabilities rounded to steps before they are published. It hides small "
+                "differences and keeps every log ratio finite.",
+                "Interval": f"The range that the true number lies in, in {rate(self.level)} of "
+                "audits like this one. Only what was estimated has one.",
+                "Shield": "A record shields another one where removing it makes the other's "
+                "influence grow: records that resemble each other share their influence.",
+                "Differential privacy": "A guarantee that the way of training gives, for any data. "
+                "Differential training privacy measures one training set and guarantees nothing.",
+            },
             worst=Worst("records", tuple(str(x) for x in names_of(self.ids[shown]).tolist())),
-            data=_data(self),
+            data={
+                **pick_values(
+                    self, "model", "method", "n_train", "decision", "certified", bin="width"
+                ),
+                "refits": pick_values(
+                    self.checked, "agree", compared="n", largest_difference="largest"
+                )
+                if self.checked
+                else None,
+                "n_measured": len(self.rows),
+                "pdtp": {
+                    **pick_values(self, max="highest", above_1="n_above", infinite="n_infinite"),
+                    **(
+                        {"above_1_by_single_record_classes": self.n_by_lone_classes}
+                        if self.lone_classes
+                        else {}
+                    ),
+                    **pick_values(self, mean_estimate="mean", share_above_1="share_above"),
+                    "mean": finite(self.mean.value),
+                    "riskiest": [
+                        {
+                            **_record_json(self, i),
+                            **{name: finite(x[i]) for name, x in numbers.items()},
+                        }
+                        for i in self.order[:MOST].tolist()
+                    ],
+                },
+                "dtp": {
+                    "lower": finite(self.dtp.low.max()),
+                    "upper": finite(self.dtp.high.max()),
+                    "method": self.dtp.method,
+                    "above_1": int(np.count_nonzero(self.dtp.low > LIMIT)),
+                    "indirect": {
+                        "count": self.n_indirect,
+                        "rows": self.rows[self.by_other_queries[:MOST]].tolist(),
+                    },
+                },
+                "removal": pick_values(
+                    self.removal, "removed", "highest", "best", "groups", "order", "measure"
+                )
+                if self.removal
+                else None,
+                "variation": [pick_values(v, *_VARIED) for v in self.variation],
+                "repeated": {
+                    "training_sets": int(self.averages[0].n),
+                    **pick_values(
+                        self, above_1="n_above_on_average", surely_above_1="n_surely_above"
+                    ),
+                    "riskiest": [
+                        {**_record_json(self, i), "mean": estimate_dict(self.averages[i])}
+                        for i in self.by_average[:MOST].tolist()
+                    ],
+                }
+                if self.averages
+                else None,
+            },
             frames={"records.parquet": lambda: records_frame(self), **removal},
             nothing_left_out="Nothing: everything that was asked for was measured.",
             overview=sections.overview(self),
@@ -197,7 +285,24 @@ class DtpOptions(DtpDesign):
         done = measurement(
             task, self, rows=rows, ids=ids, class_names=names or None, level=session.level
         )
-        told = (*units_note(features, labels, owner), *done.warnings)
+        if owner is None:
+            equal_unit, _ = equal_rows(keys(features), labels, np.ones(len(labels), np.bool_))
+            if equal_unit is None:
+                notes = []
+            else:
+                several = int(np.count_nonzero(repeated_rows(equal_unit)))
+                notes = [
+                    f"{several:,} of {len(labels):,} records equal another one in features and "
+                    "class: if these are records of one person, the others stay when one is left "
+                    f"out, and the person moves the classifier more than was measured; {WAY_OUT}"
+                ]
+        else:
+            notes = [
+                f"{len(labels):,} records belong to {checks.n_distinct(owner):,} people: all "
+                "records of a person are left out together, and what is counted and ranked are "
+                "people, each by its riskiest record"
+            ]
+        told = (*notes, *done.warnings)
         origin = session.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
         return DtpAudit(**vars(done.found), origin=origin)
 
@@ -217,11 +322,26 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             if shown is None
             else _announce_cost(asked, work, x=x, y=records.y, model=model, progress=shown)
         )
+        owner = owners(records.unit, records.ids, len(records))
+        # A person is drawn through the first of their records; `measurement` adds the others.
+        first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
+        n = len(first)
+        what = "records" if owner is None else "people"
+        if asked.measure is None or asked.measure == n:
+            drawn = None
+        else:
+            if not 1 <= asked.measure <= n:
+                raise InputError(
+                    f"--measure must be in 1..{n:,}, the number of {what} in {asked.data}, got "
+                    f"{asked.measure:,}"
+                )
+            rng = seeds.stream(asked.seed, "dtp", "measured")
+            drawn = first[np.sort(rng.choice(n, asked.measure, replace=False))]
         return asked.part(DtpOptions).run(
             model,
             x,
             records.y,
-            rows=draw_people_rows(asked.measure, records, asked.data, asked.seed),
+            rows=drawn,
             ids=records.ids,
             unit=records.unit,
             class_names=records.names,
@@ -244,8 +364,33 @@ def _load_records(
             separator=asked.separator,
             missing=asked.missing,
         )
-        learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
-        return table, table.x, learner, many_categories(table)
+        learner: Learner
+        if asked.model == "naive-bayes":
+            learner = NaiveBayes(table.categories, asked.alpha)
+        else:
+            numbers = [
+                n for n, size in zip(table.columns, table.categories, strict=True) if size is None
+            ]
+            if numbers:
+                raise InputError(
+                    f"--model {asked.model} takes categories only, not the numbers of "
+                    f"{numbers[0]!r}"
+                )
+            if asked.model == "bayes-inference":
+                learner = BayesInference(asked.alpha)
+            else:
+                learner = RandomDecisionTrees(table.categories, seed=asked.seed, alpha=asked.alpha)
+        many = [
+            f"{name!r} ({size:,} categories)"
+            for name, size in zip(table.columns, table.categories, strict=True)
+            if size is not None and size > max(MANY, len(table) // 4)
+        ]
+        told = (
+            f"{checks.short_list(many)}: nearly every one of the {len(table):,} records has a "
+            "category of its own, which gives it away; if these are numbers, name them with "
+            "--continuous, if they are names, --drop them"
+        )
+        return table, table.x, learner, ((told,) if many else ())
     trainer = trainer_named(asked.model, work.read) if asked.keeps else None
     form = NUMBERS if trainer is None else on_records_made_up(trainer)
     records = load_labelled_records(asked, form, unit=asked.unit)
@@ -362,7 +507,32 @@ def _measures(f: DtpResult) -> Iterator[Measure]:
         "indirect", "Given away by other queries alone", n=f.n_indirect, note="", text=told
     )
     if f.removal is not None:
-        yield _of_removal(f.removal)
+        before = float(f.removal.highest[0])
+        best = f.removal.best
+        removals = count(len(f.removal.removed))
+        lowest = before
+        earlier = ""
+        if before <= LIMIT:
+            label = "Largest value before removals"
+            why = "At most 1 before any removal: none is needed for it."
+        elif not best:
+            label = "Largest value, whatever is removed"
+            why = f"No removal out of {removals} brought it below this."
+        else:
+            lowest = float(f.removal.highest[best])
+            label = f"Largest value after {several(best, 'removal')}"
+            earlier = f"before: {nats(before)}"
+            why = f"The best point to stop within {removals}."
+        lowest_text = Shown(nats(lowest))
+        yield Measure(
+            name="after-removal",
+            label=label,
+            found=lowest,
+            shown=lowest_text,
+            note=earlier,
+            text=why,
+            gate=False,
+        )
     if f.averages:
         over = f.averages[0]
         n = f.n_above_on_average
@@ -382,115 +552,6 @@ def _count_measure(name: str, label: str, n: int, note: str, text: str) -> Measu
         text=text,
         gate=False,
     )
-
-
-def _of_removal(path: RemovalPath) -> Measure:
-    first = float(path.highest[0])
-    best = path.best
-    n = count(len(path.removed))
-    lowest = first
-    note = ""
-    if first <= LIMIT:
-        label = "Largest value before removals"
-        text = "At most 1 before any removal: none is needed for it."
-    elif not best:
-        label = "Largest value, whatever is removed"
-        text = f"No removal out of {n} brought it below this."
-    else:
-        lowest = float(path.highest[best])
-        label = f"Largest value after {several(best, 'removal')}"
-        note = f"before: {nats(first)}"
-        text = f"The best point to stop within {n}."
-    shown = Shown(nats(lowest))
-    return Measure(
-        name="after-removal",
-        label=label,
-        found=lowest,
-        shown=shown,
-        note=note,
-        text=text,
-        gate=False,
-    )
-
-
-def _terms(f: DtpResult) -> dict[str, str]:
-    return {
-        "Record, class": "A row of the training data, usually about one person, and what the model "
-        "is to predict for it.",
-        "Query": "What the model is asked about: the attributes of some record, real or made up. "
-        "It answers with a probability for every class.",
-        "Factor, log ratio": "The larger of two probabilities divided by the smaller one, and the "
-        "natural logarithm of that. A factor of 1 is a log ratio of 0: no difference.",
-        "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
-        "between the model with and without a record, asked about that record. A lower bound "
-        "of DTP.",
-        "DTP": "Differential training privacy: the same, over every query that can be asked.",
-        "DTP-1": "The rule that a model with a DTP above 1 should not be published. It comes from "
-        "experiments with membership attacks.",
-        "Direct, indirect": "A direct attack asks about the record itself, an indirect one about "
-        "something else.",
-        "Exact, certified, unknown": "Exact: the number is the largest over all queries. "
-        "Certified: it is proved that no query shows more than the upper number. Unknown: only the "
-        "largest of the queries that were tried is known.",
-        "Infinite, \N{INFINITY}": "A probability is 0 with the record and not without it, or the "
-        "other way round; or without it the model has no answer.",
-        "Bins": "Probabilities rounded to steps before they are published. It hides small "
-        "differences and keeps every log ratio finite.",
-        "Interval": f"The range that the true number lies in, in {rate(f.level)} of audits like "
-        "this one. Only what was estimated has one.",
-        "Shield": "A record shields another one where removing it makes the other's influence "
-        "grow: records that resemble each other share their influence.",
-        "Differential privacy": "A guarantee that the way of training gives, for any data. "
-        "Differential training privacy measures one training set and guarantees nothing.",
-    }
-
-
-def _data(f: DtpResult) -> dict[str, Json]:
-    """Return the keys of ``report.json`` that only this kind has; at most 50 records, by id."""
-    numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
-    return {
-        **pick_values(f, "model", "method", "n_train", "decision", "certified", bin="width"),
-        "refits": pick_values(f.checked, "agree", compared="n", largest_difference="largest")
-        if f.checked
-        else None,
-        "n_measured": len(f.rows),
-        "pdtp": {
-            **pick_values(f, max="highest", above_1="n_above", infinite="n_infinite"),
-            **({"above_1_by_single_record_classes": f.n_by_lone_classes} if f.lone_classes else {}),
-            **pick_values(f, mean_estimate="mean", share_above_1="share_above"),
-            "mean": finite(f.mean.value),
-            "riskiest": [
-                {**_record_json(f, i), **{name: finite(x[i]) for name, x in numbers.items()}}
-                for i in f.order[:MOST].tolist()
-            ],
-        },
-        "dtp": {
-            "lower": finite(f.dtp.low.max()),
-            "upper": finite(f.dtp.high.max()),
-            "method": f.dtp.method,
-            "above_1": int(np.count_nonzero(f.dtp.low > LIMIT)),
-            "indirect": {
-                "count": f.n_indirect,
-                "rows": f.rows[f.by_other_queries[:MOST]].tolist(),
-            },
-        },
-        "removal": pick_values(
-            f.removal, "removed", "highest", "best", "groups", "order", "measure"
-        )
-        if f.removal
-        else None,
-        "variation": [pick_values(v, *_VARIED) for v in f.variation],
-        "repeated": {
-            "training_sets": int(f.averages[0].n),
-            **pick_values(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
-            "riskiest": [
-                {**_record_json(f, i), "mean": estimate_dict(f.averages[i])}
-                for i in f.by_average[:MOST].tolist()
-            ],
-        }
-        if f.averages
-        else None,
-    }
 
 
 _VARIED = ("row", "label", "initialisation", "sampling", "with_it", "without", "own", "stands_out")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from privacygauge.claims.dtp.design import DtpDesign
-from privacygauge.classifiers.names import (
+from privacygauge.claims.options import DtpDesign
+from privacygauge.classifiers.training_options import (
     DTP_MODELS,
     MODEL_SETTINGS,
     ON_CATEGORIES,
     ON_NUMBERS,
-)
-from privacygauge.classifiers.training_options import (
     TRAINING,
     LabelledRecords,
     data_option,

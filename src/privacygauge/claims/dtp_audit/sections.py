@@ -17,12 +17,12 @@ from privacygauge.claims.dtp_audit.verdict import (
     between,
     class_of,
     factor,
-    in_bins,
     measured_records_text,
     nats,
     record_id,
     record_of,
 )
+from privacygauge.classifiers.ratios import cap
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
@@ -34,6 +34,7 @@ from privacygauge.report.numbers import (
     decimal_estimate,
     plain,
     rate,
+    rounded_up,
     several,
 )
 from privacygauge.report.values import (
@@ -181,7 +182,28 @@ _AT_ONCE = 10
 
 def all_sections(f: DtpResult) -> Iterator[Section]:
     """Yield the sections of the page below the numbers."""
-    yield Section("meaning", "What the numbers mean", tuple(_meaning()), "What it means")
+    meaning: list[Block] = []
+    factors = {f"{value:g}": factor(value) for value in (0.1, 0.5, 1.0, 2.0, 4.0)}
+    row = {"Log ratio": "A probability changes by a factor of", **factors}
+    meaning.append(
+        text(
+            "A record is left out of the training set, the model is trained without it, and "
+            "both models are asked the same question. If their answers differ much, the answer "
+            "gives away whether the record was in. The largest factor between the two, over "
+            "all classes, is what is reported, as its natural logarithm."
+        )
+    )
+    meaning.append(table("factors", "How to read a log ratio", [row]))
+    meaning.append(
+        note(
+            "PDTP asks about the record itself only. DTP is the largest over every question "
+            "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
+            "model if some record is above 1. It is a rule of thumb. A small effect can still "
+            "be seen by somebody who knows most other records, or where training involves no "
+            "chance, or by putting several answers together."
+        )
+    )
+    yield Section("meaning", "What the numbers mean", tuple(meaning), "What it means")
     yield Section("records", "The riskiest records", tuple(_riskiest(f)), "Riskiest records")
     title = "The record's own query, and all others"
     yield Section("queries", title, tuple(_queries(f)), "Other queries")
@@ -189,31 +211,36 @@ def all_sections(f: DtpResult) -> Iterator[Section]:
         blocks = tuple(_removal(f, f.removal))
         yield Section("removal", "Removing the riskiest records", blocks, "Removal")
     if f.averages:
-        blocks = tuple(_averages(f))
+        averages: list[Block] = []
+        n = f.averages[0].n
+        above = f.n_above_on_average
+        methods = "; ".join(sorted({x.method for x in f.averages}))
+        averages.append(
+            text(
+                "PDTP belongs to one training set. To see how much of it belongs to the record, "
+                f"it was measured again in {count(n)} further training "
+                f"{'set' if n == 1 else 'sets'}, random halves of the data: "
+                f"{several(above, 'record')} {'has' if above == 1 else 'have'} a mean above 1, "
+                f"and for {count(f.n_surely_above)} of them the whole {rate(f.averages[0].level)} "
+                f"interval lies above ({methods}, n = {count(n)}). Halves are smaller than the "
+                "whole, so a record weighs more in them."
+            )
+        )
+        rows: Rows = [
+            {
+                "Id": _record_cell(f, i),
+                "Mean over training sets": decimal_estimate(f.averages[i]),
+                "PDTP in this one": nats(float(f.pdtp[i])),
+            }
+            for i in f.by_average[:MOST].tolist()
+        ]
+        averages.append(table("averages", "Records of the largest mean", rows, at_once=_AT_ONCE))
+        blocks = tuple(averages)
         yield Section("averages", "Over several training sets", blocks, "Several training sets")
     if f.variation:
         blocks = tuple(_variation(f))
         yield Section("variation", "What else moves a prediction", blocks, "Variation")
     yield Section("measured", "How it was measured", tuple(_method_section(f)))
-
-
-def _meaning() -> Iterator[Block]:
-    factors = {f"{value:g}": factor(value) for value in (0.1, 0.5, 1.0, 2.0, 4.0)}
-    row = {"Log ratio": "A probability changes by a factor of", **factors}
-    yield text(
-        "A record is left out of the training set, the model is trained without it, and "
-        "both models are asked the same question. If their answers differ much, the answer "
-        "gives away whether the record was in. The largest factor between the two, over "
-        "all classes, is what is reported, as its natural logarithm."
-    )
-    yield table("factors", "How to read a log ratio", [row])
-    yield note(
-        "PDTP asks about the record itself only. DTP is the largest over every question "
-        "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
-        "model if some record is above 1. It is a rule of thumb. A small effect can still "
-        "be seen by somebody who knows most other records, or where training involves no "
-        "chance, or by putting several answers together."
-    )
 
 
 def _riskiest(f: DtpResult) -> Iterator[Block]:
@@ -236,7 +263,18 @@ def _riskiest(f: DtpResult) -> Iterator[Block]:
         "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish."
     )
     yield Plot("ranks", title, caption=caption, words=told, draw=lambda: plot_pdtp(f))
-    yield FoldedBlocks("Class by class", (_classes(f),))
+    rows = [
+        {
+            "Class": class_of(f, found.label),
+            "Measured records": count(found.n),
+            "Above 1": count(found.above),
+            "Largest PDTP": nats(found.largest),
+        }
+        for found in f.classes[:CLASSES]
+    ]
+    heading = "Classes, those with the most records above 1 first"
+    some = f"{count(len(rows))} of {count(len(f.class_names))} classes."
+    yield FoldedBlocks("Class by class", (table("classes", heading, rows, some),))
 
 
 def overview(f: DtpResult) -> tuple[Table, ...]:
@@ -278,26 +316,28 @@ def _record_cell(f: DtpResult, i: int) -> Cell:
     return Cell(name, (f"{where}class {class_of(f, int(f.labels[i]))}",), tags)
 
 
-def _classes(f: DtpResult) -> Table:
-    rows = [
-        {
-            "Class": class_of(f, found.label),
-            "Measured records": count(found.n),
-            "Above 1": count(found.above),
-            "Largest PDTP": nats(found.largest),
-        }
-        for found in f.classes[:CLASSES]
-    ]
-    title = "Classes, those with the most records above 1 first"
-    some = f"{count(len(rows))} of {count(len(f.class_names))} classes."
-    return table("classes", title, rows, some)
-
-
 def _queries(f: DtpResult) -> Iterator[Block]:
+    found = f.reach
+    measured = len(f.rows)
+    if found.exact == measured:
+        certainty = "Exact for every record: the lower and the upper end are equal."
+    elif found.unknown == measured:
+        certainty = (
+            f"Unknown above: what stands after {AT_LEAST.strip()} is the largest that was found, "
+            "and queries that nobody tried may show more."
+        )
+    else:
+        parts = (
+            (found.exact, "exact"),
+            (found.bounded, "bounded on both sides, with a certified upper end"),
+            (found.unknown, "unknown above"),
+        )
+        told = ", ".join(f"{what} for {count(k)}" for k, what in parts if k)
+        certainty = f"{told[0].upper()}{told[1:]} of {several(measured, 'record')}."
     yield text(
         "Asking about the record itself is the direct way to find out. An answer to some other "
         "query may show more (an indirect attack).",
-        f"How well that is known: {_certainty_text(f)}",
+        f"How well that is known: {certainty}",
         f"Method: {f.dtp.method}.",
     )
     if not f.n_indirect:
@@ -310,26 +350,6 @@ def _queries(f: DtpResult) -> Iterator[Block]:
     )
     title = "Given away by other queries alone, the largest first"
     yield _people(f, "indirect", title, f.by_other_queries[:MOST])
-
-
-def _certainty_text(f: DtpResult) -> str:
-    """Describe the precision of DTP in a sentence."""
-    found = f.reach
-    n = len(f.rows)
-    if found.exact == n:
-        return "Exact for every record: the lower and the upper end are equal."
-    if found.unknown == n:
-        return (
-            f"Unknown above: what stands after {AT_LEAST.strip()} is the largest that was found, "
-            "and queries that nobody tried may show more."
-        )
-    parts = (
-        (found.exact, "exact"),
-        (found.bounded, "bounded on both sides, with a certified upper end"),
-        (found.unknown, "unknown above"),
-    )
-    told = ", ".join(f"{what} for {count(k)}" for k, what in parts if k)
-    return f"{told[0].upper()}{told[1:]} of {several(n, 'record')}."
 
 
 _ORDERS = {
@@ -393,29 +413,6 @@ def _removal(f: DtpResult, path: RemovalPath) -> Iterator[Block]:
         yield note(f"{some} are shown; all are in report.json.")
 
 
-def _averages(f: DtpResult) -> Iterator[Block]:
-    n = f.averages[0].n
-    above = f.n_above_on_average
-    methods = "; ".join(sorted({x.method for x in f.averages}))
-    yield text(
-        "PDTP belongs to one training set. To see how much of it belongs to the record, it was "
-        f"measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, random "
-        f"halves of the data: {several(above, 'record')} {'has' if above == 1 else 'have'} a "
-        f"mean above 1, and for {count(f.n_surely_above)} of them the whole "
-        f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). Halves "
-        "are smaller than the whole, so a record weighs more in them."
-    )
-    rows: Rows = [
-        {
-            "Id": _record_cell(f, i),
-            "Mean over training sets": decimal_estimate(f.averages[i]),
-            "PDTP in this one": nats(float(f.pdtp[i])),
-        }
-        for i in f.by_average[:MOST].tolist()
-    ]
-    yield table("averages", "Records of the largest mean", rows, at_once=_AT_ONCE)
-
-
 def _variation(f: DtpResult) -> Iterator[Block]:
     n = count(len(f.variation[0].sampling))
     yield text(
@@ -468,12 +465,19 @@ def _range(values: Floats) -> str:
 
 
 def _method_section(f: DtpResult) -> Iterator[Block]:
+    if not f.width:
+        bins = "No bins: every digit of a probability is published."
+    else:
+        bins = (
+            f"Width {f.width:g}, the centre is published. So no log ratio exceeds "
+            f"{rounded_up(cap(f.width), 3)}, whatever a record does."
+        )
     yield pairs(
         {
             "Model": f.model,
             "Training set": f"{several(f.n_train, 'record')}, {count(len(f.class_names))} classes",
             "Records measured": measured_records_text(f),
-            "Bins of probabilities": in_bins(f.width),
+            "Bins of probabilities": bins,
             "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
         }
     )

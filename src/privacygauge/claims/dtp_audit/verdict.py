@@ -11,7 +11,6 @@ import numpy as np
 
 from privacygauge.claims.dtp.findings import DtpFindings
 from privacygauge.claims.dtp.measure import LIMIT, RemovalPath
-from privacygauge.classifiers.ratios import cap
 from privacygauge.core import checks
 from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import (
@@ -92,16 +91,6 @@ def between(low: float, high: float) -> str:
         return nats(low)
     least = nats(low)
     return f"{AT_LEAST}{least}" if math.isinf(high) else f"{least} to {rounded_up(high, 3)}"
-
-
-def in_bins(width: float) -> str:
-    """Describe the bins in which probabilities are published, and the consequence."""
-    if not width:
-        return "No bins: every digit of a probability is published."
-    return (
-        f"Width {width:g}, the centre is published. So no log ratio exceeds "
-        f"{rounded_up(cap(width), 3)}, whatever a record does."
-    )
 
 
 FACTOR = factor(LIMIT)
@@ -197,19 +186,6 @@ def verdict(f: DtpResult) -> Verdict:
     grade = ABOVE if above else CERTAIN if f.certified else SEEN
     sentences = tuple(_sentences(f))
     advice = tuple(_advice(f))
-    return Verdict(
-        grade=grade,
-        scale=GRADES,
-        headline=_headline(f),
-        sentences=sentences,
-        unsaid=_limits_text(f),
-        advice=advice,
-        gauge=_gauge(f),
-    )
-
-
-def _gauge(f: DtpResult) -> Gauge:
-    """Return the gauge from the largest observed ratio to its upper bound, with the DTP-1 limit."""
     low = float(f.dtp.low.max())
     high = float(f.dtp.high.max())
     label = f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries"
@@ -221,25 +197,6 @@ def _gauge(f: DtpResult) -> Gauge:
     limits = gauge_limits(LIMIT, low, high)
     ticks = (f"1, a factor of {FACTOR}",)
     zones = ("Below the limit", "Above it")
-    return Gauge(
-        label=label,
-        shown=shown,
-        low=low,
-        value=low,
-        high=high,
-        limits=limits,
-        ticks=ticks,
-        rule=rule,
-        zones=zones,
-    )
-
-
-def measured_records_text(f: DtpResult) -> str:
-    """Return the number of measured records, such as ``200 of 5,000``."""
-    return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
-
-
-def _headline(f: DtpResult) -> str:
     if f.decision == "do not publish":
         n = f.n_above
         how = "change the model's answer about themselves"
@@ -251,16 +208,56 @@ def _headline(f: DtpResult) -> str:
         does = one if n == 1 else how
         found = f"Above the limit: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
         if not (alone := f.n_by_lone_classes):
-            return found
-        only = "only" if alone == f.n_above else f"{count(alone)} of them only"
-        return f"{found}, {only} in the probability of {lone_classes_text(f)}"
-    if f.certified:
-        return f"Below the limit: no record changes any answer by more than a factor of {FACTOR}"
-    some = "no record" if f.complete else f"none of {several(len(f.rows), 'record')} measured"
-    return (
-        f"Below the limit, as far as was seen: {some} was found to change an answer by more than "
-        f"a factor of {FACTOR}"
+            headline = found
+        else:
+            only = "only" if alone == f.n_above else f"{count(alone)} of them only"
+            headline = f"{found}, {only} in the probability of {lone_classes_text(f)}"
+    elif f.certified:
+        headline = (
+            f"Below the limit: no record changes any answer by more than a factor of {FACTOR}"
+        )
+    else:
+        some = "no record" if f.complete else f"none of {several(len(f.rows), 'record')} measured"
+        headline = (
+            f"Below the limit, as far as was seen: {some} was found to change an answer by more "
+            f"than a factor of {FACTOR}"
+        )
+    if f.decision == "do not publish":
+        unsaid = (
+            "It does not say that the contents of a record can be read from the model, nor that "
+            "records below 1 are safe: the rule comes from experiments, it is no guarantee."
+        )
+    else:
+        unsaid = (
+            "It guarantees nothing: the limit of 1 comes from experiments with known attacks. A "
+            "record below it can still be told if little else moves the model's answers (no "
+            "random start, most other records known), or by several queries taken together. Only "
+            "differential privacy promises more."
+        )
+    return Verdict(
+        grade=grade,
+        scale=GRADES,
+        headline=headline,
+        sentences=sentences,
+        unsaid=unsaid,
+        advice=advice,
+        gauge=Gauge(
+            label=label,
+            shown=shown,
+            low=low,
+            value=low,
+            high=high,
+            limits=limits,
+            ticks=ticks,
+            rule=rule,
+            zones=zones,
+        ),
     )
+
+
+def measured_records_text(f: DtpResult) -> str:
+    """Return the number of measured records, such as ``200 of 5,000``."""
+    return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
 
 
 def lone_classes_text(f: DtpResult) -> str:
@@ -271,28 +268,25 @@ def lone_classes_text(f: DtpResult) -> str:
     return f"classes with a single record each ({named})"
 
 
-def _riskiest_text(f: DtpResult) -> str:
+def _sentences(f: DtpResult) -> Iterator[str]:
     who = f"Of {count(f.n_train)} training records, the riskiest"
     if not f.complete:
         who = f"Of the {count(len(f.rows))} training records that were measured, the riskiest"
     if len(f.rows) == 1:
         who = "The one record that was measured"
     if f.n_infinite:
-        return (
+        yield (
             f"{who} decides alone whether some class has any probability at all, when the model "
             "is asked about the record itself: trained without it, the model would rule out what "
             "it now allows, or have no answer."
         )
-    return (
-        f"{who} changes the probability that the model gives to some class by a factor of "
-        f"{factor(f.highest)}: that is the difference between training with it and without it, "
-        f"when the model is asked about the record itself. The number behind it is called PDTP "
-        f"and is {nats(f.highest)} here."
-    )
-
-
-def _sentences(f: DtpResult) -> Iterator[str]:
-    yield _riskiest_text(f)
+    else:
+        yield (
+            f"{who} changes the probability that the model gives to some class by a factor of "
+            f"{factor(f.highest)}: that is the difference between training with it and without it, "
+            f"when the model is asked about the record itself. The number behind it is called PDTP "
+            f"and is {nats(f.highest)} here."
+        )
     if f.n_infinite:
         yield (
             f"For {several(f.n_infinite, 'record')} the factor is infinite (so is PDTP, its "
@@ -335,47 +329,32 @@ def _sentences(f: DtpResult) -> Iterator[str]:
             f" Asking about the {'record itself' if n == 1 else 'records themselves'} would not "
             "have told."
         )
-    yield _queries(f)
-
-
-def _queries(f: DtpResult) -> str:
     found = f.reach
     most = float(f.dtp.high.max())
     whose = "any record" if f.complete else "the measured records"
     if found.unknown:
-        n = "any record" if found.unknown == len(f.rows) else several(found.unknown, "record")
-        return (
-            f"How much the worst query shows is not known for {n}: queries that nobody tried may "
-            "show more than what is reported here."
+        of_records = (
+            "any record" if found.unknown == len(f.rows) else several(found.unknown, "record")
         )
-    if np.isinf(most):
-        n = several(int(np.count_nonzero(np.isinf(f.dtp.low))), "record")
-        return f"What the worst query shows was found exactly: it is infinite for {n}."
-    if not found.bounded:
-        return (
+        yield (
+            f"How much the worst query shows is not known for {of_records}: queries that nobody "
+            "tried may show more than what is reported here."
+        )
+    elif np.isinf(most):
+        of_records = several(int(np.count_nonzero(np.isinf(f.dtp.low))), "record")
+        yield f"What the worst query shows was found exactly: it is infinite for {of_records}."
+    elif not found.bounded:
+        yield (
             f"This covers every query, not only the records' own: the largest value over all of "
             f"them (DTP) was found exactly, and is {nats(most)} at most for {whose}."
         )
-    open_end = f.decision == "publish" and most > LIMIT
-    rest = " Whether some query passes 1 is open." if open_end else ""
-    return (
-        f"This covers every query, not only the records' own: it is certified that none shows more "
-        f"than {rounded_up(most, 3)} for {whose} (an upper bound of DTP).{rest}"
-    )
-
-
-def _limits_text(f: DtpResult) -> str:
-    if f.decision == "do not publish":
-        return (
-            "It does not say that the contents of a record can be read from the model, nor that "
-            "records below 1 are safe: the rule comes from experiments, it is no guarantee."
+    else:
+        open_end = f.decision == "publish" and most > LIMIT
+        rest = " Whether some query passes 1 is open." if open_end else ""
+        yield (
+            "This covers every query, not only the records' own: it is certified that none shows "
+            f"more than {rounded_up(most, 3)} for {whose} (an upper bound of DTP).{rest}"
         )
-    return (
-        "It guarantees nothing: the limit of 1 comes from experiments with known attacks. A record "
-        "below it can still be told if little else moves the model's answers (no random start, "
-        "most other records known), or by several queries taken together. Only differential "
-        "privacy promises more."
-    )
 
 
 def _advice(f: DtpResult) -> Iterator[str]:
@@ -405,7 +384,36 @@ def _advice(f: DtpResult) -> Iterator[str]:
                 "measure again."
             )
         if f.removal is not None:
-            yield _path(f.removal)
+            first = float(f.removal.highest[0])
+            best = f.removal.best
+            removals = len(f.removal.removed)
+            lowest = float(f.removal.highest[best])
+            if first <= LIMIT:
+                yield (
+                    "Removing records was judged by their own queries, which show at most 1 "
+                    "already: it does not tell what other queries would show afterwards."
+                )
+            elif best == 0:
+                yield (
+                    "Removing the riskiest records is no way out here: the largest value did not "
+                    f"fall below {nats(first)} in {count(removals)} removals."
+                )
+            else:
+                records = f"the {count(best)} records" if best > 1 else "the one record"
+                if lowest > LIMIT:
+                    yield (
+                        f"Removing the riskiest records is not enough: after {count(best)} of "
+                        f"{count(removals)} removals the largest value is {nats(lowest)} (before: "
+                        f"{nats(first)}), still above 1."
+                    )
+                else:
+                    again = float(f.removal.highest[best:].max()) > LIMIT
+                    stop = " Stop there: further removals raise it above 1 again." if again else ""
+                    yield (
+                        f"Train without {records} listed under \u201cRemoving the riskiest "
+                        f"records\u201d: the largest value falls from {nats(first)} to "
+                        f"{nats(lowest)}.{stop} Then measure again."
+                    )
         elif left > FEW * len(f.rows):
             yield "Too many records are above 1 for removing a few to help."
         elif left:
@@ -429,33 +437,4 @@ def _advice(f: DtpResult) -> Iterator[str]:
     yield (
         "Measure again whenever the data, the training or the release changes, and keep this "
         "report with the release."
-    )
-
-
-def _path(path: RemovalPath) -> str:
-    first = float(path.highest[0])
-    best = path.best
-    n = len(path.removed)
-    lowest = float(path.highest[best])
-    if first <= LIMIT:
-        return (
-            "Removing records was judged by their own queries, which show at most 1 already: it "
-            "does not tell what other queries would show afterwards."
-        )
-    if best == 0:
-        return (
-            f"Removing the riskiest records is no way out here: the largest value did not fall "
-            f"below {nats(first)} in {count(n)} removals."
-        )
-    records = f"the {count(best)} records" if best > 1 else "the one record"
-    if lowest > LIMIT:
-        return (
-            f"Removing the riskiest records is not enough: after {count(best)} of {count(n)} "
-            f"removals the largest value is {nats(lowest)} (before: {nats(first)}), still above 1."
-        )
-    again = float(path.highest[best:].max()) > LIMIT
-    stop = " Stop there: further removals raise it above 1 again." if again else ""
-    return (
-        f"Train without {records} listed under \u201cRemoving the riskiest records\u201d: the "
-        f"largest value falls from {nats(first)} to {nats(lowest)}.{stop} Then measure again."
     )

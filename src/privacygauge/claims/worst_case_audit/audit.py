@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
-from privacygauge.claims.defences.training import TrainingDefence
+from privacygauge.claims.canaries import UniformLabel, WrongLabel
+from privacygauge.claims.defences.played import as_defence, require_different_defences
+from privacygauge.claims.defences.training import Private, TrainingDefence
 from privacygauge.claims.defences.trainings import Before
-from privacygauge.claims.mislabelled import UniformLabel, WrongLabel
 from privacygauge.claims.options import WorstCaseDesign
 from privacygauge.claims.worst_case import (
-    ComparedTrainings,
+    ATTACKS,
+    TargetOptions,
     deal_targets,
-    defences_of,
-    group_options,
     trained_and_judged,
 )
 from privacygauge.claims.worst_case_audit.report import report
@@ -26,6 +26,7 @@ from privacygauge.classifiers.trainer import Trainer
 from privacygauge.classifiers.units_of_rows import twice
 from privacygauge.core import checks
 from privacygauge.core.units import owners
+from privacygauge.errors import InputError
 from privacygauge.evaluate.worst_case import is_resolved
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
@@ -181,13 +182,27 @@ class WorstCaseOptions(WorstCaseDesign):
         trainer = as_trainer(model)
         owner = owners(unit, None, len(labels))
         # DP-SGD that names no delta gets one over the number of records.
-        asked_for = defences_of(
-            defences, 1 / max(len(labels), 2) if self.delta is None else self.delta
-        )
+        delta = 1 / max(len(labels), 2) if self.delta is None else self.delta
+        asked_for: list[TrainingDefence] = []
+        for one in defences:
+            defence = as_defence(one, delta)
+            if not isinstance(defence, TrainingDefence):
+                raise InputError(
+                    f"{defence.name} changes a model's answers and not its training, so it cannot "
+                    "be compared by canaries: give a defence at training, or privacygauge defend"
+                )
+            if isinstance(defence, Private) and defence.delta is None:
+                defence = replace(defence, delta=delta)
+            asked_for.append(defence)
+        if asked_for:
+            require_different_defences(asked_for)
         wrong = UniformLabel() if self.label is None else self.label
         chosen, inside = deal_targets(
             self, features, labels, wrong, seed=session.seed, unit=owner, run=session.run
         )
+        attacks = ATTACKS if self.attacks is None else tuple(self.attacks)
+        # Two groups of targets; per attack and training, each rate and the area under the curve.
+        n = len(attacks) * (1 + len(asked_for)) * 2 * (len(self.fprs) + 1)
         found, failed = trained_and_judged(
             trainer,
             features,
@@ -195,7 +210,13 @@ class WorstCaseOptions(WorstCaseDesign):
             inside,
             defences=asked_for,
             wrong=wrong.name,
-            asked=group_options(self, len(asked_for), session.seed, session.level),
+            asked=TargetOptions(
+                attacks=attacks,
+                fprs=self.fprs,
+                seed=session.seed,
+                level=session.level,
+                n_together=max(n, 1),
+            ),
             execution=Execution(
                 run=session.run,
                 invocation=session.invocation,
@@ -205,10 +226,29 @@ class WorstCaseOptions(WorstCaseDesign):
             before=before,
         )
         of_units = twice(features, labels) if owner is None else ()
+        of_findings: list[str] = []
+        n_records = len(found.targets.y)
+        n_canaries = len(found.targets.canaries)
+        if n_canaries > _MANY * n_records:
+            of_findings.append(
+                f"{n_canaries:,} of {n_records:,} records are canaries with a wrong label: more "
+                "than a tenth of them spoils the models, and all numbers are those of worse "
+                "models than yours"
+            )
+        if unresolved := [rate(fpr) for fpr in found.fprs if not is_resolved(found.trainings, fpr)]:
+            of_findings.append(
+                f"too few records to tell at a false-positive rate of {', '.join(unresolved)}: "
+                "fewer than 10 false positives are expected; more models or more canaries tell"
+            )
+        for trained in found.trainings:
+            groups = trained.found.groups
+            turned = (x for group in groups for x in direction.warnings(group.inverted, group.name))
+            where = f"{trained.title}: " if len(found.trainings) > 1 else ""
+            of_findings += (f"{where}{line}" for line in (*trained.found.warnings, *turned))
         origin = session.origin(
             "torch" if trainer.logits else None,
             skipped=(*failed, *found.none.found.skipped),
-            warnings=(*of_units, *_warnings(found)),
+            warnings=(*of_units, *of_findings),
             about={"model": trainer.name, "wrong label": found.none.found.label},
         )
         return WorstCaseComparison(**vars(found), origin=origin)
@@ -216,23 +256,3 @@ class WorstCaseOptions(WorstCaseDesign):
 
 audit_worst_case = one_line(WorstCaseOptions, WorstCaseOptions.run, "audit_worst_case")
 compare_worst_cases = one_line(WorstCaseOptions, WorstCaseOptions.compare, "compare_worst_cases")
-
-
-def _warnings(f: ComparedTrainings) -> Iterator[str]:
-    n = len(f.targets.y)
-    c = len(f.targets.canaries)
-    if c > _MANY * n:
-        yield (
-            f"{c:,} of {n:,} records are canaries with a wrong label: more than a tenth of them "
-            "spoils the models, and all numbers are those of worse models than yours"
-        )
-    if unresolved := [rate(fpr) for fpr in f.fprs if not is_resolved(f.trainings, fpr)]:
-        yield (
-            f"too few records to tell at a false-positive rate of {', '.join(unresolved)}: fewer "
-            "than 10 false positives are expected; more models or more canaries tell"
-        )
-    for training in f.trainings:
-        groups = training.found.groups
-        turned = (x for group in groups for x in direction.warnings(group.inverted, group.name))
-        where = f"{training.title}: " if len(f.trainings) > 1 else ""
-        yield from (f"{where}{text}" for text in (*training.found.warnings, *turned))

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privacygauge.claims.options import DefendedTraining, WorstCaseDesign, cost_teller
-from privacygauge.classifiers.forms import on_numbers
-from privacygauge.classifiers.names import TRAINING_DEFENCES, TRAINING_DEFENCES_HELP, WRONG_LABELS
 from privacygauge.classifiers.training_options import (
+    TRAINING_DEFENCES,
+    TRAINING_DEFENCES_HELP,
+    WRONG_LABELS,
     data_option,
     materials,
     on_records,
@@ -78,8 +79,9 @@ class WorstCaseRequest(WorstCaseDesign, DefendedTraining):
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Run the requested comparison, training the models that the run does not hold yet."""
-    from privacygauge.claims.mislabelled import LeastLikelyLabel, UniformLabel
+    from privacygauge.claims.canaries import LeastLikelyLabel, UniformLabel
     from privacygauge.claims.worst_case_audit.audit import WorstCaseOptions
+    from privacygauge.classifiers.forms import NUMBERS, described_form
 
     # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
@@ -90,8 +92,15 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
         options = WorstCaseOptions(
             **vars(asked.part(WorstCaseDesign)), label=wrong, delta=asked.delta
         )
+        # Canaries are made-up records.
+        form = described_form(given.trainer.describe())
+        if form != NUMBERS:
+            raise InputError(
+                f"{given.trainer.name} takes records in a form of its own ({form}), and this "
+                "audit makes records up: give a model of features that are numbers"
+            )
         return options.compare(
-            on_numbers(given.trainer),
+            given.trainer,
             given.x,
             given.records.y,
             asked.defences,

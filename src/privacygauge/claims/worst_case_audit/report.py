@@ -19,7 +19,7 @@ from privacygauge.report import defended
 from privacygauge.report.attacks.tables import tpr
 from privacygauge.report.axes import MARKERS, OTHER, SERIES, axes, legend_above, plot_label
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
-from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
+from privacygauge.report.document import ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     DASH,
@@ -68,6 +68,18 @@ def report(f: WorstCaseResult) -> Report:
     which = f"of each of {count(len(f.trainings))} trainings"
     if not f.defended:
         which = f"that were trained {how(f.none)}"
+    title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
+    dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
+    rows: Rows = [
+        {
+            "Training": t.title,
+            "Canaries found": tpr(t.canaries(f.fpr)),
+            "Ordinary found": tpr(t.ordinary(f.fpr)),
+            "Models right": percent_estimate(t.accuracy, 1).value,
+        }
+        for t in f.trainings
+    ]
+    note = f"{title}." if is_resolved(f.trainings, f.fpr) else f"{title}. {dagger}"
     return Report(
         "worst-case",
         "Worst-case records of a classifier",
@@ -88,10 +100,32 @@ def report(f: WorstCaseResult) -> Report:
         sections=sections(f),
         terms=_TERMS,
         worst=Worst(reason="canaries stand in for the records that are most at risk"),
-        data=_data(f),
-        frames={"trainings.csv": lambda: trainings_frame(f), "attacks.csv": f.to_frame},
+        # ``trainings`` starts with the one without a defence. The best results (``highest``
+        # and ``highest_auc``) hold together at ``level``; ``fpr`` is the rate of the verdict. In
+        # ``changed_places`` the first of two titles gives less away by ordinary records, and more
+        # by canaries. No single record is in it.
+        data={
+            "label": f.none.found.label,
+            **pick_values(f, "n_together", "fpr"),
+            "best": f.best.title,
+            "changed_places": [[a.title, b.title] for a, b in f.changed_places],
+            "trainings": [
+                {
+                    **pick_values(training, "title", test_accuracy="accuracy"),
+                    "model": training.found.model,
+                    "claim": claim_dict(training.claim),
+                    "targets": [_group(group) for group in training.found.groups],
+                }
+                for training in f.trainings
+            ],
+        },
+        # One row per training; its intervals hold jointly except for the accuracy's.
+        frames={
+            "trainings.csv": lambda: frame([_row(f, training) for training in f.trainings]),
+            "attacks.csv": f.to_frame,
+        },
         nothing_left_out="Nothing: every attack was played on every training.",
-        overview=(_overview(f),),
+        overview=(table("overview", title, rows, note, spare=("Models right",)),),
         sources="Aerni, Zhang and Tramèr, Evaluations of Machine Learning Privacy Defenses are "
         "Misleading (2024).",
     )
@@ -136,7 +170,32 @@ def _measures(f: WorstCaseResult) -> Iterator[Measure]:
     yield Measure(
         name="model-accuracy", label=label, found=best.accuracy, shown=shown, note=note, gate=False
     )
-    yield from _limits(f)
+    # Highest numbers with any defence; without a defence if there are none.
+    # A gate on these holds for whichever defence is chosen: the worst of them counts.
+    trainings = f.defended or f.trainings
+    turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
+    whom = "with the least private defence" if f.defended else how(f.none)
+    for metric, fpr in {"tpr": f.fpr, **_AT_FPRS}.items():
+        pairs_label = f"Canaries found at {rate(fpr)} false alarms {whom}"
+        estimates = [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else []
+        yield highest_measure(
+            metric,
+            pairs_label,
+            found=estimates,
+            show=partial(tpr_estimate, fpr=fpr),
+            guessing=_guessing(fpr),
+            reversed_by=turned,
+        )
+    areas = [t.found.canaries.highest_auc for t in trainings]
+    pairs_label = "Pairs of canaries in the"
+    yield highest_measure(
+        "auc",
+        f"{pairs_label} right order {whom}",
+        found=areas,
+        show=decimal_estimate,
+        guessing="0.5",
+        reversed_by=turned,
+    )
 
 
 def _tpr_measure(
@@ -163,51 +222,6 @@ def _guessing(fpr: float) -> str:
     return f"{rate(fpr)}: as many as are accused falsely"
 
 
-def _limits(f: WorstCaseResult) -> Iterator[Measure]:
-    """Yield the highest numbers with any defence; without a defence if there are none."""
-    # A gate on these holds for whichever defence is chosen: the worst of them counts.
-    trainings = f.defended or f.trainings
-    turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
-    whom = "with the least private defence" if f.defended else how(f.none)
-    for name, fpr in {"tpr": f.fpr, **_AT_FPRS}.items():
-        label = f"Canaries found at {rate(fpr)} false alarms {whom}"
-        found = [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else []
-        yield highest_measure(
-            name,
-            label,
-            found=found,
-            show=partial(tpr_estimate, fpr=fpr),
-            guessing=_guessing(fpr),
-            reversed_by=turned,
-        )
-    areas = [t.found.canaries.highest_auc for t in trainings]
-    label = "Pairs of canaries in the"
-    yield highest_measure(
-        "auc",
-        f"{label} right order {whom}",
-        found=areas,
-        show=decimal_estimate,
-        guessing="0.5",
-        reversed_by=turned,
-    )
-
-
-def _overview(f: WorstCaseResult) -> Table:
-    title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
-    dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
-    rows: Rows = [
-        {
-            "Training": t.title,
-            "Canaries found": tpr(t.canaries(f.fpr)),
-            "Ordinary found": tpr(t.ordinary(f.fpr)),
-            "Models right": percent_estimate(t.accuracy, 1).value,
-        }
-        for t in f.trainings
-    ]
-    note = f"{title}." if is_resolved(f.trainings, f.fpr) else f"{title}. {dagger}"
-    return table("overview", title, rows, note, spare=("Models right",))
-
-
 _TERMS = {
     "Canary": "A record drawn at random that got a wrong label. A model can follow it only by "
     "learning that record by heart, as it does with records that are unlike all others.",
@@ -225,18 +239,6 @@ _TERMS = {
 }
 
 
-def trainings_frame(f: WorstCaseResult) -> DataFrame:
-    """Return one row per training: the best attack's result, and the models' accuracy.
-
-    Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
-    ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
-    ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
-    ``_low`` and ``_high``, which hold jointly except for the accuracy; ``epsilon``, ``delta`` and
-    the ``accountant``.
-    """
-    return frame([_row(f, training) for training in f.trainings])
-
-
 def _row(f: WorstCaseResult, training: AttackedTraining) -> dict[str, object]:
     row: dict[str, object] = {"training": training.title}
     row |= ends("model_accuracy", training.accuracy)
@@ -248,32 +250,6 @@ def _row(f: WorstCaseResult, training: AttackedTraining) -> dict[str, object]:
             row[f"{name}_resolved"] = found.resolved
         row |= ends(f"{group.name}_auc", group.highest_auc)
     return row | claim_columns(training.claim)
-
-
-def _data(f: WorstCaseResult) -> dict[str, Json]:
-    """Return the keys of ``report.json`` that only this kind of report has.
-
-    ``trainings`` starts with the one without a defence. Each has both groups of ``targets``, with
-    the best attack's results (``highest`` and ``highest_auc``, which hold together at ``level``)
-    and every attack by itself. ``fpr`` is the rate of the verdict. ``changed_places`` holds pairs
-    of titles: the first gives less away by ordinary records, and more by canaries. No single record
-    is in it.
-    """
-    return {
-        "label": f.none.found.label,
-        **pick_values(f, "n_together", "fpr"),
-        "best": f.best.title,
-        "changed_places": [[a.title, b.title] for a, b in f.changed_places],
-        "trainings": [
-            {
-                **pick_values(training, "title", test_accuracy="accuracy"),
-                "model": training.found.model,
-                "claim": claim_dict(training.claim),
-                "targets": [_group(group) for group in training.found.groups],
-            }
-            for training in f.trainings
-        ],
-    }
 
 
 def _group(group: TargetRisk) -> Json:
@@ -317,10 +293,30 @@ def sections(f: WorstCaseResult) -> tuple[Section, ...]:
         for number, t in enumerate(ordered, 1)
     )
     blocks: tuple[Block, ...] = (defended.one_by_one(f.level), *each)
+    none = f.none
+    found = f.canaries
+    alone = found.attacks[0]
+    rows = {
+        "Wrong label": f"{none.found.label.capitalize()}.",
+        "The verdict's rate": f"{rate(f.fpr)} false alarms: the lowest rate asked for that this "
+        "many records resolve, or the highest if they resolve none. The intervals allow for this "
+        "choice.",
+        "Attacks": f"{count(f.n_attacks)}, the same on every training and both groups.",
+        **defended.methods(
+            {
+                "Canaries found, in the comparison": none.canaries(f.fpr).estimate,
+                "Ordinary records found, in the comparison": none.ordinary(f.fpr).estimate,
+                "AUC, in the comparison": found.highest_auc,
+                "Canaries found, attack by attack": alone.rates[0].estimate,
+                "AUC, attack by attack": alone.auc,
+                "The models' accuracy": none.accuracy,
+            }
+        ),
+    }
     return (
         Section("compared", title, tuple(_comparison_section(f)), "Compared"),
         Section("each", "Each training in full", blocks, "Each in full"),
-        Section("played", "How it was played", _method_section(f)),
+        Section("played", "How it was played", (text(_PLAYED), pairs(rows))),
     )
 
 
@@ -406,30 +402,6 @@ def _attacks(f: WorstCaseResult, t: AttackedTraining, number: int) -> Table:
     return Table(
         f"attacks-{number}", title, columns=heads, rows=tuple(rows), note=shorten(t.found.model)
     )
-
-
-def _method_section(f: WorstCaseResult) -> tuple[Block, ...]:
-    none = f.none
-    found = f.canaries
-    alone = found.attacks[0]
-    rows = {
-        "Wrong label": f"{none.found.label.capitalize()}.",
-        "The verdict's rate": f"{rate(f.fpr)} false alarms: the lowest rate asked for that this "
-        "many records resolve, or the highest if they resolve none. The intervals allow for this "
-        "choice.",
-        "Attacks": f"{count(f.n_attacks)}, the same on every training and both groups.",
-        **defended.methods(
-            {
-                "Canaries found, in the comparison": none.canaries(f.fpr).estimate,
-                "Ordinary records found, in the comparison": none.ordinary(f.fpr).estimate,
-                "AUC, in the comparison": found.highest_auc,
-                "Canaries found, attack by attack": alone.rates[0].estimate,
-                "AUC, attack by attack": alone.auc,
-                "The models' accuracy": none.accuracy,
-            }
-        ),
-    }
-    return text(_PLAYED), pairs(rows)
 
 
 _APART = 0.15

@@ -74,13 +74,53 @@ def verdict(f: WorstCaseResult) -> Verdict:
         least = supported_accuracy(replace(ranked, high=min(1.0, detectable_with(ranked, 0.5))))
         # An audit that would mostly miss a moderate leak cannot say that there is none.
         if least.high > DETECTABLE:
-            return _verdict_too_few(f, least.high)
+            # Nothing was found, and a moderate leak would have been missed.
+            canaries = f"{count(f.canaries.n_targets)} canaries"
+            return untold_verdict(
+                headline="Cannot be told: too few canaries and models to see a moderate leak",
+                sentences=(
+                    "No leak was found, but an audit of this size could hardly have found one: "
+                    f"with {canaries} in {several(f.canaries.n_models, 'model')} it mostly shows "
+                    f"guesses about canaries that are right {percent(least.high)} of the time. A "
+                    f"moderate leak begins at {percent(DETECTABLE)}.",
+                ),
+                advice=("Compare more canaries (--canaries) in more models (--models).",),
+            )
         could = (
             f"What it could have found: with a probability of {rate(POWER)} it shows guesses about "
             f"canaries that are right {percent(least.high)} of the time.",
         )
     sentences = (*_sentences(f), *could)
-    advice = tuple(_advice(f, grade))
+    advised: list[str] = []
+    if f.defended and f.helps(f.best):
+        hold = " It is not enough by itself: limit who may query the model."
+        advised.append(
+            f"Of these, train with {plain(f.best.title)}, if the model is accurate enough for its "
+            f"users.{hold if grade == GRADES[-1] else ''}"
+        )
+    elif grade_of_training(f.none) == NONE:
+        advised.append(f"Release {how(f.none)}, as far as these attacks can tell.")
+    elif f.defended:
+        advised.append(
+            "Do not rely on any of these defences for the records that are most at risk."
+        )
+    else:
+        advised.append(
+            "Compare ways to train that give less away: early stopping, dropout, and DP-SGD, of "
+            "which only the last comes with a guarantee."
+        )
+    if grade != NONE:
+        if f.defended and all(t.claim is None for t in f.defended):
+            advised.append(
+                "Set DP-SGD beside them at the same accuracy: what leaves more of the canaries "
+                "than it does is not worth its trouble."
+            )
+        advised.append(
+            "Look for wrong labels in your own data and mend them: models know such records by "
+            "heart."
+        )
+    advised.append("Repeat the comparison whenever the model or its data change.")
+    advice = tuple(advised)
     found = f.best.canaries(f.fpr).estimate
     gauge = grades.gauge(
         f"Canaries found at {rate(f.fpr)} false alarms, {how(f.best)}",
@@ -90,29 +130,54 @@ def verdict(f: WorstCaseResult) -> Verdict:
         (0.0, f.fpr, f.fpr + 0.1, f.fpr + 0.3, 1.0),
         (rate(f.fpr), rate(f.fpr + 0.1), rate(f.fpr + 0.3)),
     )
+    best = f.best
+    at = f"at {rate(f.fpr)} false alarms"
+    share = _canaries(f, best)
+    without = _canaries(f, f.none)
+    if grade == NONE and grade_of_training(f.none) == NONE:
+        where = ", with a defence or without" if f.defended else ""
+        headline = (
+            f"No leak found{where}: no attack found canaries clearly more often than guessing"
+        )
+    elif not f.defended:
+        of_ordinary = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
+        if grade_of_group(f.canaries) in (NONE, UNTOLD):
+            finding = (
+                f"leak, shown for ordinary records but not for canaries: {of_ordinary} of them "
+                "are found"
+            )
+        else:
+            of_canaries = _canaries(f, f.none)
+            finding = (
+                f"worst-case leak: {of_canaries} of the canaries and {of_ordinary} of ordinary "
+                "records are found"
+            )
+        headline = f"{grade.word.capitalize()} {finding} {at}"
+    elif not f.helps(best):
+        none_helps = "None of the defences protects canaries"
+        which = none_helps if len(f.defended) > 1 else "The defence does not protect canaries"
+        headline = f"{which} significantly: {without} of them are found without one {at}"
+    else:
+        name = plain(best.title)
+        if grade == NONE:
+            headline = (
+                f"No leak found with {name}; without a defence {without} of canaries are found {at}"
+            )
+        else:
+            which = f"{name}, the best of {len(f.defended)}" if len(f.defended) > 1 else name
+            ordinary_share = tpr_estimate(best.ordinary(f.fpr).estimate, f.fpr).value
+            headline = (
+                f"{grade.word.capitalize()} worst-case leak left: with {which}, {share} of the "
+                f"canaries and {ordinary_share} of ordinary records are found {at}"
+            )
     return Verdict(
         grade=grade,
         scale=GRADES,
-        headline=_headline(f, grade),
+        headline=headline,
         sentences=sentences,
         unsaid=_UNSAID,
         advice=advice,
         gauge=gauge,
-    )
-
-
-def _verdict_too_few(f: WorstCaseResult, least: float) -> Verdict:
-    """Return the verdict if nothing was found, and a moderate leak would have been missed."""
-    canaries = f"{count(f.canaries.n_targets)} canaries"
-    return untold_verdict(
-        headline="Cannot be told: too few canaries and models to see a moderate leak",
-        sentences=(
-            "No leak was found, but an audit of this size could hardly have found one: with "
-            f"{canaries} in {several(f.canaries.n_models, 'model')} it mostly shows guesses about "
-            f"canaries that are right {percent(least)} of the time. A moderate leak begins at "
-            f"{percent(DETECTABLE)}.",
-        ),
-        advice=("Compare more canaries (--canaries) in more models (--models).",),
     )
 
 
@@ -166,40 +231,6 @@ def _grade_of_ranking(group: TargetRisk) -> Grade:
     return grade_of(supported_accuracy(group.highest_auc).low)
 
 
-def _headline(f: WorstCaseResult, grade: Grade) -> str:
-    best = f.best
-    at = f"at {rate(f.fpr)} false alarms"
-    found = _canaries(f, best)
-    without = _canaries(f, f.none)
-    if grade == NONE and grade_of_training(f.none) == NONE:
-        where = ", with a defence or without" if f.defended else ""
-        return f"No leak found{where}: no attack found canaries clearly more often than guessing"
-    if not f.defended:
-        return f"{grade.word.capitalize()} {_finding_text(f)} {at}"
-    if not f.helps(best):
-        several = "None of the defences protects canaries"
-        which = several if len(f.defended) > 1 else "The defence does not protect canaries"
-        return f"{which} significantly: {without} of them are found without one {at}"
-    name = plain(best.title)
-    if grade == NONE:
-        return f"No leak found with {name}; without a defence {without} of canaries are found {at}"
-    which = f"{name}, the best of {len(f.defended)}" if len(f.defended) > 1 else name
-    usual = tpr_estimate(best.ordinary(f.fpr).estimate, f.fpr).value
-    return (
-        f"{grade.word.capitalize()} worst-case leak left: with {which}, {found} of the canaries "
-        f"and {usual} of ordinary records are found {at}"
-    )
-
-
-def _finding_text(f: WorstCaseResult) -> str:
-    """Return the findings without a defence, for a headline."""
-    usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
-    if grade_of_group(f.canaries) in (NONE, UNTOLD):
-        return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
-    found = _canaries(f, f.none)
-    return f"worst-case leak: {found} of the canaries and {usual} of ordinary records are found"
-
-
 def _sentences(f: WorstCaseResult) -> Iterator[str]:
     best = f.best
     none = f.none
@@ -216,7 +247,25 @@ def _sentences(f: WorstCaseResult) -> Iterator[str]:
                 f"canaries stay at risk with {_names(leaky)}, and no risk was shown with "
                 f"{_names(safe)}"
             )
-        yield f"{_order(f)}; {left_at_risk}."
+        pairs = f.changed_places
+        if not pairs:
+            order = (
+                "Canaries and ordinary records put the trainings in the same order, as far as "
+                f"intervals at {rate(f.fpr)} false alarms tell them apart"
+            )
+        else:
+            named = ", and ".join(
+                f"{plain(a.title)} gives less away than {plain(b.title)} by ordinary records and "
+                "more by canaries"
+                for a, b in pairs[:_NAMED]
+            )
+            more = (
+                f", and so on for {len(pairs) - _NAMED} further pairs"
+                if len(pairs) > _NAMED
+                else ""
+            )
+            order = f"The order of the trainings changes with the worst case: {named}{more}"
+        yield f"{order}; {left_at_risk}."
     left = ""
     if best is not none:
         left = f" without a defence, and {_rates_text(f, best)} with {plain(best.title)}"
@@ -265,23 +314,6 @@ def _sentences(f: WorstCaseResult) -> Iterator[str]:
     )
 
 
-def _order(f: WorstCaseResult) -> str:
-    """Return a clause on whether the worst case changes the order of the trainings."""
-    pairs = f.changed_places
-    if not pairs:
-        return (
-            "Canaries and ordinary records put the trainings in the same order, as far as "
-            f"intervals at {rate(f.fpr)} false alarms tell them apart"
-        )
-    named = ", and ".join(
-        f"{plain(a.title)} gives less away than {plain(b.title)} by ordinary records and more by "
-        "canaries"
-        for a, b in pairs[:_NAMED]
-    )
-    more = f", and so on for {len(pairs) - _NAMED} further pairs" if len(pairs) > _NAMED else ""
-    return f"The order of the trainings changes with the worst case: {named}{more}"
-
-
 def _rates_text(f: WorstCaseResult, training: AttackedTraining) -> str:
     usual = tpr_estimate(training.ordinary(f.fpr).estimate, f.fpr).value
     return f"{_canaries(f, training)} of the canaries and {usual} of the ordinary records"
@@ -289,39 +321,6 @@ def _rates_text(f: WorstCaseResult, training: AttackedTraining) -> str:
 
 def _canaries(f: WorstCaseResult, training: AttackedTraining) -> str:
     return tpr_estimate(training.canaries(f.fpr).estimate, f.fpr).value
-
-
-def _advice(f: WorstCaseResult, grade: Grade) -> Iterator[str]:
-    yield _use(f, grade)
-    if grade != NONE:
-        if f.defended and all(t.claim is None for t in f.defended):
-            yield (
-                "Set DP-SGD beside them at the same accuracy: what leaves more of the canaries "
-                "than it does is not worth its trouble."
-            )
-        yield (
-            "Look for wrong labels in your own data and mend them: models know such records by "
-            "heart."
-        )
-    yield "Repeat the comparison whenever the model or its data change."
-
-
-def _use(f: WorstCaseResult, grade: Grade) -> str:
-    """Return advice on the training to use."""
-    if f.defended and f.helps(f.best):
-        hold = " It is not enough by itself: limit who may query the model."
-        return (
-            f"Of these, train with {plain(f.best.title)}, if the model is accurate enough for its "
-            f"users.{hold if grade == GRADES[-1] else ''}"
-        )
-    if grade_of_training(f.none) == NONE:
-        return f"Release {how(f.none)}, as far as these attacks can tell."
-    if f.defended:
-        return "Do not rely on any of these defences for the records that are most at risk."
-    return (
-        "Compare ways to train that give less away: early stopping, dropout, and DP-SGD, of which "
-        "only the last comes with a guarantee."
-    )
 
 
 def _names(trainings: list[AttackedTraining]) -> str:

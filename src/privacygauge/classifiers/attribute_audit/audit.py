@@ -19,7 +19,6 @@ from privacygauge.classifiers.attributes_judged import (
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.detectable import POWER, detectable_with
-from privacygauge.evaluate.tail import Tail
 from privacygauge.evaluate.two_samples import BothSides
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
@@ -87,7 +86,25 @@ class AttributeAudit(Reported, JudgedGuesses):
             note="All differences must hold 0, together: else the sides are not of one population.",
             at_once=_AT_ONCE,
         )
-        attacks = _rates(self)
+        dash = Shown(DASH)
+        added = {one.name: one for one in self.added}
+        rows = []
+        for attack in self.attacks:
+            found = added.get(attack.name)
+            gains = (dash, dash)
+            if found is not None:
+                gains = percent_estimate(found.members), percent_estimate(found.advantage)
+            tone = Tone.BEST if found is not None and found is self.best else Tone.PLAIN
+            rows.append(Row((*_row(_name(attack), attack), *gains), tone))
+        without = Row((*_row("imputation", self.imputation), dash, dash), Tone.FAINT)
+        heads = (
+            *_HEADS,
+            Column("Members, beyond imputation"),
+            Column("The same, beyond others"),
+        )
+        below = "Intervals of all attacks hold together; the imputation does not see the model."
+        heading = "Right guesses, with the model and without it"
+        attacks = Table("rates", heading, columns=heads, rows=(*rows, without), note=below)
         n_in = int(self.member.sum())
         names = ", ".join(plain(name) for name in self.guesses.secret.names)
         told_apart = note(f"The values that were told apart: {names}.")
@@ -317,7 +334,36 @@ def verdict(f: AttributeAudit) -> Verdict:
         f"{percent(_least(f))} of the guesses about members right beyond what other columns and "
         "people allow."
     )
-    sentences = (_average(f, best), _stand_out(surest), *(() if leak else (could,)))
+    imputed = f.imputation
+    gain = best.advantage
+    assert not isinstance(imputed, Skipped)  # then nothing can be told
+    rates = next(attack for attack in f.attacks if attack.name == best.name)
+    if not surest.exposed:
+        stand_out = (
+            "Among the surest guesses that imputation does not make, or not surely, members are no "
+            f"more frequent "
+            f"than by chance (p = {decimal(surest.p_value, 2)})."
+        )
+    else:
+        stand_out = (
+            f"Of the {count(surest.top)} surest guesses that are right where imputation is wrong "
+            f"or unsure, {count(surest.members)} are about members: at least "
+            f"{count(surest.exposed)} of {count(surest.n_in)} members are given away by their own "
+            f"records ({rate(surest.level)} bound)."
+        )
+    sentences = (
+        (
+            "Without the model, imputation from the other columns is right for "
+            f"{percent(imputed.members.value)} of the members and {percent(imputed.others.value)} "
+            f"of the people outside of the training set; with it, the guesses of {_name(best)} "
+            f"are right for {percent(rates.members.value)} and {percent(rates.others.value)}. "
+            "What the model adds about members, beyond what it adds about others, is "
+            f"{_points(gain.value)} ({100 * gain.low:.1f} to {100 * gain.high:.1f}, the "
+            f"{rate(gain.level)} interval for all attacks together)."
+        ),
+        stand_out,
+        *(() if leak else (could,)),
+    )
     advice = (
         ("Regularise the model, or train it without the column.", "Audit the other columns too.")
         if leak
@@ -397,37 +443,6 @@ def _name(attack: BothSides | GainOverImputation) -> str:
 
 def _points(value: float) -> str:
     return f"{decimal(100 * value, 1)} points"
-
-
-def _average(f: AttributeAudit, best: GainOverImputation) -> str:
-    imputed = f.imputation
-    added = best.advantage
-    assert not isinstance(imputed, Skipped)  # then nothing can be told
-    rates = next(attack for attack in f.attacks if attack.name == best.name)
-    return (
-        f"Without the model, imputation from the other columns is right for "
-        f"{percent(imputed.members.value)} of the members and {percent(imputed.others.value)} of "
-        f"the people outside of the training set; with it, the guesses of {_name(best)} are right "
-        f"for {percent(rates.members.value)} and {percent(rates.others.value)}. What the model "
-        f"adds about members, beyond what it adds about others, is {_points(added.value)} "
-        f"({100 * added.low:.1f} to {100 * added.high:.1f}, the {rate(added.level)} interval for "
-        "all attacks together)."
-    )
-
-
-def _stand_out(surest: Tail) -> str:
-    if not surest.exposed:
-        return (
-            "Among the surest guesses that imputation does not make, or not surely, members are no "
-            f"more frequent "
-            f"than by chance (p = {decimal(surest.p_value, 2)})."
-        )
-    return (
-        f"Of the {count(surest.top)} surest guesses that are right where imputation is wrong or "
-        f"unsure, {count(surest.members)} are about members: at least {count(surest.exposed)} of "
-        f"{count(surest.n_in)} members are given away by their own records "
-        f"({rate(surest.level)} bound)."
-    )
 
 
 def _measures(f: AttributeAudit) -> Iterator[Measure]:
@@ -520,28 +535,6 @@ def _row(name: str, found: BothSides | Skipped) -> tuple[Content, ...]:
     if isinstance(found, Skipped):
         return (name, *(Shown(DASH),) * 3)
     return (name, *map(percent_estimate, (found.members, found.others, found.difference)))
-
-
-def _rates(f: AttributeAudit) -> Table:
-    dash = Shown(DASH)
-    added = {one.name: one for one in f.added}
-    rows = []
-    for attack in f.attacks:
-        found = added.get(attack.name)
-        gains = (dash, dash)
-        if found is not None:
-            gains = percent_estimate(found.members), percent_estimate(found.advantage)
-        tone = Tone.BEST if found is not None and found is f.best else Tone.PLAIN
-        rows.append(Row((*_row(_name(attack), attack), *gains), tone))
-    without = Row((*_row("imputation", f.imputation), dash, dash), Tone.FAINT)
-    heads = (
-        *_HEADS,
-        Column("Members, beyond imputation"),
-        Column("The same, beyond others"),
-    )
-    note = "Intervals of all attacks hold together; the imputation does not see the model."
-    title = "Right guesses, with the model and without it"
-    return Table("rates", title, columns=heads, rows=(*rows, without), note=note)
 
 
 def _people(f: AttributeAudit) -> Iterator[Block]:

@@ -60,11 +60,13 @@ class AttributeRequest(LabelledRecords):
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     """Run the requested audit."""
     from privacygauge.classifiers.attribute_audit.audit import audit_attribute
-    from privacygauge.classifiers.forms import NUMBERS, form_of_fitted
+    from privacygauge.classifiers.forms import FRAME, NUMBERS, form_of
     from privacygauge.classifiers.named import fitted_model
 
     model = fitted_model(asked.fitted)
-    form = form_of_fitted(model)
+    form = form_of(model)
+    # A model that was trained on a frame takes one.
+    form = FRAME if form == NUMBERS and hasattr(model, "feature_names_in_") else form
     records = load_labelled_records(asked, form, member=asked.member, unit=asked.unit)
     assert records.member is not None  # the column was asked for
     numbers = form == NUMBERS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +12,9 @@ from numpy.typing import ArrayLike
 from privacygauge.classifiers.audit.verdict import REPEAT, mending, unsaid
 from privacygauge.classifiers.candidates import (
     CandidateGame,
-    CandidateRound,
     JudgedCandidates,
     PerTargetDesign,
     SharedDesign,
-    judge_candidates,
 )
 from privacygauge.classifiers.probe_training import prepare_records
 from privacygauge.classifiers.suite import candidate_attacks
@@ -25,8 +24,17 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.by_target import Correlation
+from privacygauge.evaluate.by_target import Correlation, per_target
+from privacygauge.evaluate.direction import inverted_attacks
 from privacygauge.evaluate.played import GameDescription
+from privacygauge.evaluate.playing import (
+    audit,
+    furthest_attack,
+    played_of,
+    simultaneous_level,
+    telling,
+)
+from privacygauge.evaluate.rates import mean
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction, grades
@@ -56,7 +64,6 @@ from privacygauge.report.values import (
     Report,
     Rows,
     Section,
-    Table,
     Verdict,
     Worst,
     note,
@@ -94,6 +101,10 @@ class CandidateAudit(JudgedCandidates, Reported):
             for e in self.evaluations
         ]
         allows = f", which allows for the choice among {len(self.evaluations)} attacks"
+        pdtp = {
+            "PDTP": "Pointwise differential training privacy: the largest log ratio over all "
+            "classes between the model with and without a record, asked about that record."
+        }
         return Report(
             "candidates",
             "Audit of single records: the candidate-set game",
@@ -126,7 +137,15 @@ class CandidateAudit(JudgedCandidates, Reported):
                 Section("records", "Record by record", tuple(_record_by_record(self, order))),
                 plots.roc_section(self.evaluations, self.best),
             ),
-            terms=_terms(self),
+            terms={
+                "Candidate set": "The records that the adversary knows. Half of them, at random, "
+                "are the training set.",
+                **terms("Attack", "Shadow model"),
+                "Interval": interval(self.level),
+                **terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR"),
+                **terms("\N{DAGGER} dagger", "ROC, AUC"),
+                **({} if self.measured is None else pdtp),
+            },
             worst=Worst("candidates, by row", tuple(str(self.targets[i]) for i in order[:_NAMED])),
             data={
                 "game": measures.game_data(self.game),
@@ -231,43 +250,67 @@ class CandidateOptions(Options):
             progress=session.progress,
         )
         suite = candidate_attacks(chosen.name) if self.attacks is None else self.attacks
-        found, skipped = judge_candidates(
-            dealt, suite, targets=game.targets, seed=session.seed, level=session.level
+        results = telling(audit([dealt.round], suite, seed=session.seed, level=session.level))
+        played = played_of(results, "give at least one that fits the candidate-set game")
+        accuracies = {evaluation.title: per_target(p.decisions) for p, evaluation in played}
+        pdtp = dealt.pdtp
+        correlations = (
+            {}
+            if pdtp is None
+            else {
+                title: accuracy.correlation_with(pdtp, session.level)
+                for title, accuracy in accuracies.items()
+            }
         )
-        told = (*warnings, *direction.warnings(found.inverted))
+        each = simultaneous_level([(p, e.roc) for p, e in played], session.level)
+        best, accuracy, area = furthest_attack(played, session.level, each)
+        judged = JudgedCandidates(
+            tuple(evaluation for _, evaluation in played),
+            best=best,
+            accuracy=accuracy,
+            auc=area,
+            per_target=MappingProxyType(accuracies),
+            targets=game.targets,
+            measured=None if dealt.measured is None else checks.frozen(dealt.measured),
+            correlations=MappingProxyType(correlations),
+            train_accuracy=mean(dealt.train_accuracy, session.level, unit="target models"),
+            test_accuracy=mean(dealt.test_accuracy, session.level, unit="target models"),
+            inverted=inverted_attacks([(e.title, p.transcript) for p, e in played], session.level),
+        )
+        skipped = [result for result in results if isinstance(result, Skipped)]
+        told = (*warnings, *direction.warnings(judged.inverted))
         origin = session.origin(skipped=skipped, warnings=told)
-        return CandidateAudit(**vars(found), origin=origin, game=_describe_game(game, dealt))
+        n_in = int(dealt.round.secret.sum())
+        own = f"{game.design.n_models(game.n_targets):,} models of its own, " + (
+            "shared by all targets" if game.design.name == "shared" else "some for each target"
+        )
+        return CandidateAudit(
+            **vars(judged),
+            origin=origin,
+            game=GameDescription(
+                "candidate-set membership",
+                question=(
+                    "Which half of the candidate set was the model trained on: the one with this "
+                    "record, or the other?"
+                ),
+                adversary=(
+                    "Sees the model's full prediction and the true class of a record (black "
+                    f"box), knows the candidate set and how the model is trained, and has {own}"
+                ),
+                secret=(
+                    f"drawn: in each of {game.iterations:,} iterations the candidates are cut in "
+                    "two halves at random, and a model is trained on each"
+                ),
+                thresholds="on the adversary's own models only",
+                n_in=n_in,
+                n_out=len(dealt.round.secret) - n_in,
+            ),
+        )
 
 
 audit_candidates = one_line(
     CandidateOptions, CandidateOptions.run, "audit_candidates", without=("invocation",)
 )
-
-
-def _describe_game(game: CandidateGame, dealt: CandidateRound) -> GameDescription:
-    """Return the description of the game."""
-    n_in = int(dealt.round.secret.sum())
-    own = f"{game.design.n_models(game.n_targets):,} models of its own, " + (
-        "shared by all targets" if game.design.name == "shared" else "some for each target"
-    )
-    return GameDescription(
-        "candidate-set membership",
-        question=(
-            "Which half of the candidate set was the model trained on: the one with this record, "
-            "or the other?"
-        ),
-        adversary=(
-            "Sees the model's full prediction and the true class of a record (black box), knows "
-            f"the candidate set and how the model is trained, and has {own}"
-        ),
-        secret=(
-            f"drawn: in each of {game.iterations:,} iterations the candidates are cut in two "
-            "halves at random, and a model is trained on each"
-        ),
-        thresholds="on the adversary's own models only",
-        n_in=n_in,
-        n_out=len(dealt.round.secret) - n_in,
-    )
 
 
 _GUESSED = (
@@ -304,7 +347,30 @@ def verdict(f: CandidateAudit) -> Verdict:
         REPEAT,
     )
     scale = grades.scale_of(grade)
-    said = tuple(_sentences(f))
+    sentences: list[str] = []
+    n = len(f.evaluations)
+    if f.reached.by_ranking:
+        sentences.append(
+            f"{grades.ranked_pairs(f.auc)}, and a ranking this good has a threshold that is right "
+            f"at least {percent(f.reached.accuracy.value)} of the time: the grade follows from it."
+        )
+    sentences.append(
+        f"{plain(f.best.title)} told models with a record from models without it correctly "
+        f"{percent(f.accuracy.value)} of the time; guessing gives 50%."
+    )
+    allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""
+    # Every record is guessed about in as many models.
+    guesses = int(f.per_target[f.best.title].n[0])
+    sentences.append(
+        f"With {rate(f.level)} confidence the share of right guesses lies between "
+        f"{percent(f.accuracy.low)} and {percent(f.accuracy.high)}{allowing}. It was measured on "
+        f"{several(len(f.targets), 'record')}, each guessed about in {count(guesses)} models."
+    )
+    sentences.append(
+        f"The models predict {percent(f.train_accuracy.value)} of the records rightly that they "
+        f"were trained on, and {percent(f.test_accuracy.value)} of the others."
+    )
+    said = tuple(sentences)
     gauge = grades.accuracy_gauge("of the strongest attack", f.reached, grades.BY_ONE_NUMBER)
     return Verdict(
         grade=grade,
@@ -314,31 +380,6 @@ def verdict(f: CandidateAudit) -> Verdict:
         unsaid=unsaid(grade),
         advice=advice,
         gauge=gauge,
-    )
-
-
-def _sentences(f: CandidateAudit) -> Iterator[str]:
-    n = len(f.evaluations)
-    if f.reached.by_ranking:
-        yield (
-            f"{grades.ranked_pairs(f.auc)}, and a ranking this good has a threshold that is right "
-            f"at least {percent(f.reached.accuracy.value)} of the time: the grade follows from it."
-        )
-    yield (
-        f"{plain(f.best.title)} told models with a record from models without it correctly "
-        f"{percent(f.accuracy.value)} of the time; guessing gives 50%."
-    )
-    allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""
-    # Every record is guessed about in as many models.
-    guesses = int(f.per_target[f.best.title].n[0])
-    yield (
-        f"With {rate(f.level)} confidence the share of right guesses lies between "
-        f"{percent(f.accuracy.low)} and {percent(f.accuracy.high)}{allowing}. It was measured on "
-        f"{several(len(f.targets), 'record')}, each guessed about in {count(guesses)} models."
-    )
-    yield (
-        f"The models predict {percent(f.train_accuracy.value)} of the records rightly that they "
-        f"were trained on, and {percent(f.test_accuracy.value)} of the others."
     )
 
 
@@ -409,37 +450,18 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
     n = several(len(f.targets), "record")
     yield note(f"{count(len(shown))} of {n} are shown; all are in records.parquet.")
     if f.correlations:
-        yield _correlations(f)
 
+        def told(found: Correlation | Skipped) -> tuple[str, str]:
+            if isinstance(found, Skipped):
+                return DASH, found.reason
+            return str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
 
-def _correlations(f: CandidateAudit) -> Table:
-    def told(found: Correlation | Skipped) -> tuple[str, str]:
-        if isinstance(found, Skipped):
-            return DASH, found.reason
-        return str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
-
-    heads = ("Attack", "Correlation with PDTP", "p")
-    found = ((title, *told(x)) for title, x in f.correlations.items())
-    rows = [dict(zip(heads, row, strict=True)) for row in found]
-    title = "Does PDTP tell which records attacks are right about?"
-    note = "Pearson's correlation over records."
-    return table("correlations", title, rows, note, prose=heads[2:])
-
-
-def _terms(f: CandidateAudit) -> dict[str, str]:
-    pdtp = {
-        "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
-        "between the model with and without a record, asked about that record."
-    }
-    return {
-        "Candidate set": "The records that the adversary knows. Half of them, at random, are the "
-        "training set.",
-        **terms("Attack", "Shadow model"),
-        "Interval": interval(f.level),
-        **terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR"),
-        **terms("\N{DAGGER} dagger", "ROC, AUC"),
-        **({} if f.measured is None else pdtp),
-    }
+        heads = ("Attack", "Correlation with PDTP", "p")
+        found = ((title, *told(x)) for title, x in f.correlations.items())
+        correlated = [dict(zip(heads, row, strict=True)) for row in found]
+        heading = "Does PDTP tell which records attacks are right about?"
+        below = "Pearson's correlation over records."
+        yield table("correlations", heading, correlated, below, prose=heads[2:])
 
 
 def _columns(f: CandidateAudit) -> dict[str, object]:

@@ -41,46 +41,42 @@ Example: privacygauge classifier --model random-forest --data people.csv --label
 def play(asked: ClassifierRequest, work: Work) -> Audit:
     """Run the requested audit."""
     if asked.target is not None:
-        return _of_files(asked, asked.target)
+        from privacygauge.classifiers.audit.models import audit_pool
+        from privacygauge.classifiers.audit.predictions import audit_classifier
+        from privacygauge.classifiers.files import as_pool, load_predictions
+        from privacygauge.core.attacks.posterior import ESTIMATORS
+
+        names = () if asked.unit is None else (asked.unit,)
+        read = partial(
+            load_predictions,
+            classes=asked.classes,
+            names=names,
+            columns=(*asked.slices, *asked.show_columns, *asked.features),
+            missing=asked.missing,
+        )
+        released = read(asked.target)
+        if asked.pool is not None:
+            pool = as_pool(asked.pool, classes=asked.classes, target_classes=released.classes)
+            audit = partial(audit_pool, released, pool)
+        else:
+            audit = partial(
+                audit_classifier,
+                released,
+                None if asked.shadow is None else read(asked.shadow),
+                features=asked.features,
+                allow_missing_classes=asked.allow_missing_classes,
+            )
+        return audit(
+            attacks=asked.attacks or None,
+            estimator=ESTIMATORS[asked.risk],
+            slices=asked.slices or None,
+            show_columns=asked.show_columns,
+            unit=asked.unit,
+            **asked.told(NAME),
+        )
     from privacygauge.classifiers.audit.models import audit_trained
 
     return audit_trained(asked, work)
-
-
-def _of_files(asked: ClassifierRequest, target: str) -> Audit:
-    from privacygauge.classifiers.audit.models import audit_pool
-    from privacygauge.classifiers.audit.predictions import audit_classifier
-    from privacygauge.classifiers.files import as_pool, load_predictions
-    from privacygauge.core.attacks.posterior import ESTIMATORS
-
-    names = () if asked.unit is None else (asked.unit,)
-    read = partial(
-        load_predictions,
-        classes=asked.classes,
-        names=names,
-        columns=(*asked.slices, *asked.show_columns, *asked.features),
-        missing=asked.missing,
-    )
-    released = read(target)
-    if asked.pool is not None:
-        pool = as_pool(asked.pool, classes=asked.classes, target_classes=released.classes)
-        audit = partial(audit_pool, released, pool)
-    else:
-        audit = partial(
-            audit_classifier,
-            released,
-            None if asked.shadow is None else read(asked.shadow),
-            features=asked.features,
-            allow_missing_classes=asked.allow_missing_classes,
-        )
-    return audit(
-        attacks=asked.attacks or None,
-        estimator=ESTIMATORS[asked.risk],
-        slices=asked.slices or None,
-        show_columns=asked.show_columns,
-        unit=asked.unit,
-        **asked.told(NAME),
-    )
 
 
 COMMAND = Command(

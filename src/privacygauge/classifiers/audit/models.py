@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,18 +31,16 @@ from privacygauge.classifiers.files import PoolLike, PredictionsLike, as_pool, a
 from privacygauge.classifiers.fitted import (
     Fitted,
     Further,
-    lone_records,
     with_labels,
-    with_names_of,
 )
+from privacygauge.classifiers.game import PoolGame, with_equal_counts
 from privacygauge.classifiers.held import Held, numeric
 from privacygauge.classifiers.known import HELD_BY, comparison_of
 from privacygauge.classifiers.label_only import LabelOnlyQueries
 from privacygauge.classifiers.named import fitted_model, recorded_target
-from privacygauge.classifiers.pool_game import PoolGame, require_apart, with_equal_counts
-from privacygauge.classifiers.predictions import LogitPool, Pool, probabilities
+from privacygauge.classifiers.predictions import LogitPool, Pool, predictions, probabilities
 from privacygauge.classifiers.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
-from privacygauge.classifiers.shadowed import of_one_logit, require_logits, train_missing_shadows
+from privacygauge.classifiers.shadowed import require_logits, train_missing_shadows
 from privacygauge.classifiers.shadows import Execution, failed_shadows_warning
 from privacygauge.classifiers.suite import FORETOLD, chosen_attacks, pool_attacks
 from privacygauge.classifiers.training_options import Materials, materials, on_records
@@ -49,6 +48,7 @@ from privacygauge.classifiers.units_of_rows import settle_units, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.release import counts_of
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.over_targets import Foretold, what_more_buy
@@ -58,16 +58,6 @@ from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.runs.options import keyword
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import plan_in, unchecked_code
-
-
-def _queries(label_only: LabelOnlyQueries | bool | None) -> LabelOnlyQueries | None:
-    """Return the queries of a label-only adversary; None if it sees probabilities."""
-    if isinstance(label_only, bool):
-        return LabelOnlyQueries() if label_only else None
-    checks.kind(
-        label_only, "label_only", LabelOnlyQueries, "True, or pg.attacks.LabelOnlyQueries()"
-    )
-    return label_only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +123,19 @@ class PoolOptions(ReleaseOptions):
                     pool = replace(pool, answers=answers, logits=False)
                 else:
                     target = replace(target, answers=answers, logits=False)
-            require_apart(pool)
+            other_models = range(1, len(pool))
+            # Stop at the first difference.
+            if (
+                other_models
+                and all(np.array_equal(pool.answers[0], pool.answers[i]) for i in other_models)
+                and any((pool.inside[0] != pool.inside[i]).any() for i in other_models)
+            ):
+                raise InputError(
+                    f"all {len(pool)} shadow models give the same predictions, though they were "
+                    "trained on different records: attacks would find nothing, whatever leaks. "
+                    "Train each from scratch on its own records, and ask the model that was "
+                    "trained"
+                )
             # Coins need no evening; `further` holds signals of all models.
             if not self.drawn and further is None:
                 rng = seeds.stream(session.seed, "equal counts")
@@ -193,6 +195,22 @@ class PoolOptions(ReleaseOptions):
         if further is not None:
             dealt = further.onto(dealt)
             suite = further.attacks
+        count = counts_of(pool.inside)
+        # Attacks on single records know only one side of records in all shadow models, or in none.
+        n_lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
+        notes = []
+        if n_lone:
+            notes += [
+                f"{n_lone:,} of {pool.n_targets:,} records are in all of the {len(pool)} shadow "
+                "models or in none: attacks on single records know only one side of them; train "
+                "more shadow models"
+            ]
+        if not isinstance(pool, Pool):
+            notes += [
+                "the run holds one logit for each shadow model and record, and whole vectors of "
+                f"{len(pool.first)} shadow model(s): thresholds, risk scores and networks learn "
+                "on these"
+            ]
         audit = assemble(
             DealtGame(
                 [dealt],
@@ -215,8 +233,7 @@ class PoolOptions(ReleaseOptions):
             warnings=[
                 *owned.warnings,
                 *unused,
-                *lone_records(pool),
-                *of_one_logit(pool),
+                *notes,
             ],
         )
         # Prediction from halves of the pool needs no further training.
@@ -307,7 +324,16 @@ class ModelOptions(ShadowOptions):
         -----
         Song & Mittal (2021); Long et al. (2017), section 5; Carlini et al. (2022).
         """
-        queries = _queries(self.label_only)
+        if isinstance(self.label_only, bool):
+            queries = LabelOnlyQueries() if self.label_only else None
+        else:
+            checks.kind(
+                self.label_only,
+                "label_only",
+                LabelOnlyQueries,
+                "True, or pg.attacks.LabelOnlyQueries()",
+            )
+            queries = self.label_only
         checks.kind(fitted, "fitted", Fitted, "pg.Fitted(model, member)")
         checks.kind(slices, "slices", Mapping, "a mapping of names to columns")
         checks.kind(session.run, "run", (str, Path), "the path of a folder")
@@ -345,8 +371,24 @@ class ModelOptions(ShadowOptions):
             seen = {"queries per record": str(queries.n_queries), "seen": "classes only"}
         # A given model's members came with it; those of a trained target were drawn here.
         judged = PoolOptions(attacks=self.attacks, estimator=self.estimator, drawn=fitted is None)
+        if ids is None and not slices and owner is None:
+            named = made.target
+        else:
+            given: dict[str, Any] = {
+                "logits" if made.target.logits else "probs": made.target.answers
+            }
+            named = predictions(
+                labels=made.target.labels,
+                member=made.target.member,
+                ids=made.target.ids if ids is None else ids,
+                columns=slices,
+                unit=owner,
+                classes=made.target.classes,
+                name="target model",
+                **given,
+            ).with_notes(made.target.notes)
         audit = judged.run(
-            with_names_of(made.target, ids, slices, owner),
+            named,
             made.pool,
             further=made.further,
             features=about.x,
@@ -384,7 +426,28 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     held = materials(asked, work, member=asked.member)
     if asked.one_logit:
         require_logits(held.trainer.name, held.trainer.logits)
-    fitted = _load_fitted(asked, held, work)
+    records = held.records
+    if asked.fitted is None or records.member is None:
+        fitted = None
+    elif work.read is not None:
+        # A recorded label-only target holds all records once per kind of query.
+        kinds = len(LabelOnlyQueries().names) if asked.label_only else 1
+        member = np.tile(records.member, kinds)
+        y = np.tile(records.y, kinds)
+        fitted = Fitted(recorded_target(work.read, member, y), records.member)
+    else:
+        model = fitted_model(
+            asked.fitted, labels=asked.label_only, anything=isinstance(held.trainer, ByRows)
+        )
+        takes = getattr(model, "n_features_in_", None)
+        # A fitted pipeline may encode the columns in another way than the shadow models' features.
+        if takes is not None and isinstance(held.x, np.ndarray) and held.x[0].size != takes:
+            raise InputError(
+                f"--fitted {asked.fitted} takes {takes} features, and --model {asked.model} the "
+                f"{held.x[0].size} numbers that the columns become: give --model FILE.py:NAME "
+                "with the same pipeline as the fitted one, for the shadow models"
+            )
+        fitted = Fitted(model, records.member, records.names)
     shadows = _shadows(asked, held, work)
     # Options as they were settled: resuming needs no estimate of the cost.
     if running.invocation is not None:
@@ -413,30 +476,6 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             unit=held.records.unit,
             session=replace(running, progress=progress),
         )
-
-
-def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitted | None:
-    records = held.records
-    if asked.fitted is None or records.member is None:
-        return None
-    if work.read is not None:
-        # A recorded label-only target holds all records once per kind of query.
-        kinds = len(LabelOnlyQueries().names) if asked.label_only else 1
-        member = np.tile(records.member, kinds)
-        y = np.tile(records.y, kinds)
-        return Fitted(recorded_target(work.read, member, y), records.member)
-    model = fitted_model(
-        asked.fitted, labels=asked.label_only, anything=isinstance(held.trainer, ByRows)
-    )
-    takes = getattr(model, "n_features_in_", None)
-    # A fitted pipeline may encode the columns in another way than the shadow models' features.
-    if takes is not None and isinstance(held.x, np.ndarray) and held.x[0].size != takes:
-        raise InputError(
-            f"--fitted {asked.fitted} takes {takes} features, and --model {asked.model} the "
-            f"{held.x[0].size} numbers that the columns become: give --model FILE.py:NAME with the "
-            "same pipeline as the fitted one, for the shadow models"
-        )
-    return Fitted(model, records.member, records.names)
 
 
 def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:

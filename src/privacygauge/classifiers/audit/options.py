@@ -198,7 +198,42 @@ class ClassifierRequest(ShadowOptions, PredictionOptions, TrainingRequest):
         if self.risk not in RISKS:
             raise InputError(f"--risk must be {' or '.join(RISKS)}, got {self.risk!r}")
         if self.target is None:
-            self._check_training()
+            if self.model is None or self.data is None:
+                raise InputError(
+                    "give TARGET, a file of predictions, or both --model and --data to train models"
+                )
+            # They describe files of predictions: models that are trained here would ignore them.
+            of_predictions = {
+                "--shadow": self.shadow,
+                "--pool": self.pool,
+                "--classes": self.classes,
+                "--slice": self.slices,
+                "--show": self.show_columns,
+                "--feature": self.features,
+            }
+            for flag, value in of_predictions.items():
+                if value:
+                    raise InputError(
+                        f"{flag} goes with TARGET, a file of predictions, not with --model"
+                    )
+            if self.member is not None and self.fitted is None:
+                raise InputError(
+                    "--member says what a model that exists was trained on: give that model with "
+                    "--fitted FILE.py:NAME, or --drop the column to have a target trained"
+                )
+            # Further targets and labels need whole vectors of every model, which one logit does not
+            # keep.
+            if self.one_logit and (self.half_width is not None or self.label_only):
+                other = "--label-only" if self.label_only else "--half-width"
+                raise InputError(f"--one-logit does not go with {other}: leave one out")
+            # A model that exists is one target, and a budget cannot pay for an open number of them.
+            if self.half_width is not None and (self.fitted or self.budget):
+                other = "--fitted" if self.fitted else "--budget"
+                raise InputError(
+                    f"--half-width trains as many targets as it needs: it does not go with {other}"
+                )
+            if self.fitted is not None and self.member is None:
+                raise InputError("--fitted needs --member COLUMN: which records was it trained on?")
         elif self.label_only:
             raise InputError("--label-only asks a model: it goes with --model, not with TARGET")
         elif self.one_logit:
@@ -209,41 +244,3 @@ class ClassifierRequest(ShadowOptions, PredictionOptions, TrainingRequest):
             raise InputError("give either --shadow or --pool, not both")
         elif self.features and self.pool is not None:
             raise InputError("--feature goes with TARGET alone or with --shadow, not with --pool")
-
-    def _check_training(self) -> None:
-        if self.model is None or self.data is None:
-            raise InputError(
-                "give TARGET, a file of predictions, or both --model and --data to train models"
-            )
-        # They describe files of predictions: models that are trained here would ignore them.
-        of_predictions = {
-            "--shadow": self.shadow,
-            "--pool": self.pool,
-            "--classes": self.classes,
-            "--slice": self.slices,
-            "--show": self.show_columns,
-            "--feature": self.features,
-        }
-        for flag, value in of_predictions.items():
-            if value:
-                raise InputError(
-                    f"{flag} goes with TARGET, a file of predictions, not with --model"
-                )
-        if self.member is not None and self.fitted is None:
-            raise InputError(
-                "--member says what a model that exists was trained on: give that model with "
-                "--fitted FILE.py:NAME, or --drop the column to have a target trained"
-            )
-        # Further targets and labels need whole vectors of every model, which one logit does not
-        # keep.
-        if self.one_logit and (self.half_width is not None or self.label_only):
-            other = "--label-only" if self.label_only else "--half-width"
-            raise InputError(f"--one-logit does not go with {other}: leave one out")
-        # A model that exists is one target, and a budget cannot pay for an open number of them.
-        if self.half_width is not None and (self.fitted or self.budget):
-            other = "--fitted" if self.fitted else "--budget"
-            raise InputError(
-                f"--half-width trains as many targets as it needs: it does not go with {other}"
-            )
-        if self.fitted is not None and self.member is None:
-            raise InputError("--fitted needs --member COLUMN: which records was it trained on?")

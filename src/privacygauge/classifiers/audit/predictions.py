@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.classifiers.attacked import (
+    ID_BEGINNING,
     are_columns,
     attack_rounds,
     contents_of,
-    groups_of,
     missing_classes,
     named_columns,
     records_of,
@@ -36,6 +36,7 @@ from privacygauge.core.game import Attack, Round
 from privacygauge.errors import InputError
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.played import GameDescription, Records
+from privacygauge.evaluate.slices import column_groups, id_groups
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction, fairness
@@ -89,7 +90,21 @@ def assemble(
     comparison = dealt.comparison
     has_shadow = dealt.has_shadow
     contents = contents_of(target, asked.shown)
-    columns, unsliced = groups_of(target, asked.slices)
+    if isinstance(asked.slices, Mapping):
+        chosen = {
+            name: checks.vector(values, f"slice {name!r}", length=len(target))
+            for name, values in asked.slices.items()
+        }
+    else:
+        chosen = contents_of(
+            target, target.columns if asked.slices is None else asked.slices, " to slice by"
+        )
+    columns, unsliced = column_groups(chosen)
+    if unsliced and asked.slices is not None:
+        raise InputError(f"{unsliced[0].name}: {unsliced[0].reason}")
+    beginnings = None if asked.slices is not None else id_groups(target.ids)
+    if beginnings is not None:
+        columns.setdefault(ID_BEGINNING, beginnings)
     done = attack_rounds(
         rounds,
         asked.attacks,

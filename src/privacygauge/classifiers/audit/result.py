@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from privacygauge.classifiers.attacked import AttackFindings
 from privacygauge.classifiers.audit.verdict import UnknownSide, verdict
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.over_targets import Foretold, SeveralTargets
+from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.evaluate.risk import Risk, risk_cdf, spaced_classes
 from privacygauge.evaluate.vulnerability import FALSE_DISCOVERIES
@@ -23,7 +23,6 @@ from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.numbers import (
-    Shown,
     count,
     decimal,
     decimal_estimate,
@@ -46,7 +45,6 @@ from privacygauge.report.values import (
     Report,
     Rows,
     Section,
-    Table,
     note,
     table,
     text,
@@ -106,7 +104,13 @@ class Audit(AttackFindings, Reported):
         ranked = self.records.vulnerability is not None and bool(
             self.records.vulnerability.stands_out.any()
         )
-        facts = Pairs(tuple((fact.label, either(fact.estimate)) for fact in self.facts))
+        facts = []
+        for fact in self.facts:
+            is_share = fact.estimate.low >= 0 and fact.estimate.high <= 1
+            shown = (
+                percent_estimate(fact.estimate) if is_share else decimal_estimate(fact.estimate, 2)
+            )
+            facts.append((fact.label, shown))
         compared = fairness.section(self.comparison)
         questions = measures.questions_section(self.questions)
         several_targets: tuple[Section, ...] = ()
@@ -117,8 +121,59 @@ class Audit(AttackFindings, Reported):
         more_models: tuple[Section, ...] = ()
         if self.more_models:
             title = "What more shadow models would buy"
-            blocks = tuple(_more(self.more_models))
+            more: list[Block] = []
+            k = self.more_models[0].auc.n
+            n = count(self.more_models[0].n_models)
+            more.append(
+                text(
+                    "More shadow models make attacks stronger; they make no interval narrower. "
+                    f"The table has the AUC with the {count(k)} shadow models, and what {n} would "
+                    "give on the same target and the same records, foretold from random halves "
+                    f"of the {count(k)}."
+                )
+            )
+            rows: Rows = [
+                {
+                    "Attack": x.title,
+                    f"With {count(k // 2)}": decimal(x.half, 3),
+                    f"With {count(k)}": decimal(x.now, 3),
+                    f"With {n}, foretold": decimal_estimate(x.auc),
+                }
+                for x in self.more_models
+            ]
+            more.append(
+                table("more-models", f"AUC with {n} shadow models", rows, prose=("Attack",))
+            )
+            blocks = tuple(more)
             more_models = (Section("more-models", title, blocks, "More shadow models"),)
+        label = "Privacy risk of a member"
+        error = percent(self.risk.reliability.rmse.value)
+        noise = percent(self.risk.reliability.noise)
+        told = (
+            "The mean probability of being a member, at even odds beforehand. Guessing gives 50%."
+        )
+        note = f"calibration error {error}, by chance alone {noise}"
+        shown = percent_estimate(self.risk.mean)
+        risk_title = "Privacy risk of single records"
+        of_models: dict[str, Json] = {}
+        if self.targets is not None:
+            entries = {"half_width_asked": "asked", "half_width": "half_width"}
+            of_models["targets"] = {
+                **pick_values(self.targets, "n_targets", "n_shadows", **entries),
+                "attacks": [
+                    {
+                        **pick_values(x, attack="title", auc="auc"),
+                        "tpr_at_fpr": values_of(
+                            {key(fpr): tpr for fpr, tpr in x.tpr_at_fpr.items()}
+                        ),
+                    }
+                    for x in self.targets.attacks
+                ],
+            }
+        if self.more_models:
+            entries = {"attack": "title", "n_models": "n_models", "auc_now": "now"}
+            entries |= {"auc_with_half": "half", "auc": "auc"}
+            of_models["more_models"] = [pick_values(x, **entries) for x in self.more_models]
         return Report(
             "classifier",
             "Audit of a classifier",
@@ -139,7 +194,19 @@ class Audit(AttackFindings, Reported):
                 unmatched_few=self.unmatched_few,
                 unknown_side=self.unknown_side,
             ),
-            measures=(*measures.highest(a), *measures.cards(a), mean_risk_measure(self.risk)),
+            measures=(
+                *measures.highest(a),
+                *measures.cards(a),
+                Measure(
+                    name="risk",
+                    label=label,
+                    found=self.risk.mean,
+                    shown=shown,
+                    note=note,
+                    text=told,
+                    guessing="50%",
+                ),
+            ),
             sections=(
                 Section("game", "What was played", (tables.game(self.game),), "The game"),
                 *(() if compared is None else (compared,)),
@@ -148,12 +215,12 @@ class Audit(AttackFindings, Reported):
                 *more_models,
                 *(() if questions is None else (questions,)),
                 plots.roc_section(a.evaluations, a.best),
-                risk_section(self.risk),
+                Section("risk", risk_title, tuple(_risk_blocks(self.risk)), "Privacy risk"),
                 measures.groups_section(self.slices),
                 Section(
                     "records", "The riskiest records", tuple(_riskiest(found)), "Riskiest records"
                 ),
-                Section("facts", "About the release", (facts,), "The release"),
+                Section("facts", "About the release", (Pairs(tuple(facts)),), "The release"),
             ),
             terms={
                 **terms("Member", "Attack", "Shadow model"),
@@ -164,8 +231,14 @@ class Audit(AttackFindings, Reported):
             worst=found.worst,
             data={
                 **measures.attacks_data(a),
-                **_models_data(self.targets, self.more_models),
-                "risk": risk_data(self.risk),
+                **of_models,
+                "risk": {
+                    **pick_values(self.risk, "estimator", "mean"),
+                    **pick_values(self.risk.reliability, "rmse", "rmse_of_bins", "noise", "bins"),
+                    "cuts": values_of(self.risk.cuts),
+                    "excess": {key(prior): estimate_dict(x) for prior, x in self.risk.excess},
+                    **pick_values(self.risk, "classes", "correlation", "notes"),
+                },
                 "slices": measures.groups_data(self.slices),
                 "facts": values_of(self.facts),
                 "comparison": fairness.as_data(self.comparison),
@@ -245,36 +318,6 @@ def _riskiest(found: Riskiest) -> Iterator[Block]:
     yield note(f"{n} records are shown; all are in records.parquet.")
 
 
-def either(estimate: Estimate) -> Shown:
-    """Return a number about the release as text: shares as percentages, others as decimals."""
-    is_share = estimate.low >= 0 and estimate.high <= 1
-    return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
-
-
-def _models_data(
-    targets: SeveralTargets | None, more_models: Sequence[Foretold]
-) -> dict[str, Json]:
-    """Return the entries of report.json on several targets and on more shadow models, if any."""
-    found: dict[str, Json] = {}
-    if targets is not None:
-        named = {"half_width_asked": "asked", "half_width": "half_width"}
-        found["targets"] = {
-            **pick_values(targets, "n_targets", "n_shadows", **named),
-            "attacks": [
-                {
-                    **pick_values(x, attack="title", auc="auc"),
-                    "tpr_at_fpr": values_of({key(fpr): tpr for fpr, tpr in x.tpr_at_fpr.items()}),
-                }
-                for x in targets.attacks
-            ],
-        }
-    if more_models:
-        named = {"attack": "title", "n_models": "n_models", "auc_now": "now"}
-        named |= {"auc_with_half": "half", "auc": "auc"}
-        found["more_models"] = [pick_values(x, **named) for x in more_models]
-    return found
-
-
 def _targets(found: SeveralTargets) -> Iterator[Block]:
     n = count(found.n_targets)
     yield text(
@@ -301,56 +344,6 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
         )
 
 
-def _more(found: Sequence[Foretold]) -> Iterator[Block]:
-    k = found[0].auc.n
-    n = count(found[0].n_models)
-    yield text(
-        "More shadow models make attacks stronger; they make no interval narrower. The table "
-        f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "
-        f"target and the same records, foretold from random halves of the {count(k)}."
-    )
-    rows: Rows = [
-        {
-            "Attack": x.title,
-            f"With {count(k // 2)}": decimal(x.half, 3),
-            f"With {count(k)}": decimal(x.now, 3),
-            f"With {n}, foretold": decimal_estimate(x.auc),
-        }
-        for x in found
-    ]
-    yield table("more-models", f"AUC with {n} shadow models", rows, prose=("Attack",))
-
-
-def mean_risk_measure(risk: Risk) -> Measure:
-    """Return the members' mean risk, as a number of the report."""
-    label = "Privacy risk of a member"
-    error = percent(risk.reliability.rmse.value)
-    noise = percent(risk.reliability.noise)
-    told = "The mean probability of being a member, at even odds beforehand. Guessing gives 50%."
-    note = f"calibration error {error}, by chance alone {noise}"
-    shown = percent_estimate(risk.mean)
-    return Measure(
-        name="risk", label=label, found=risk.mean, shown=shown, note=note, text=told, guessing="50%"
-    )
-
-
-def risk_section(risk: Risk) -> Section:
-    """Return the section about the risk of single records."""
-    title = "Privacy risk of single records"
-    return Section("risk", title, tuple(_risk_blocks(risk)), "Privacy risk")
-
-
-def risk_data(risk: Risk) -> Json:
-    """Return the key ``risk`` of ``report.json``."""
-    return {
-        **pick_values(risk, "estimator", "mean"),
-        **pick_values(risk.reliability, "rmse", "rmse_of_bins", "noise", "bins"),
-        "cuts": values_of(risk.cuts),
-        "excess": {key(prior): estimate_dict(x) for prior, x in risk.excess},
-        **pick_values(risk, "classes", "correlation", "notes"),
-    }
-
-
 def _risk_blocks(risk: Risk) -> Iterator[Block]:
     reliability = risk.reliability
     yield text(
@@ -364,27 +357,6 @@ def _risk_blocks(risk: Risk) -> Iterator[Block]:
     )
     if risk.notes:
         yield note(*risk.notes)
-    yield from _risk_plots(risk)
-    cuts: Rows = [
-        {
-            "Risk at least": decimal(row.cut, 1),
-            "Precision": percent_estimate(row.precision, 1),
-            "Recall": percent_estimate(row.recall, 1),
-        }
-        for row in risk.cuts
-    ]
-    yield table("cuts", "Calling every record from a risk on a member", cuts)
-    added: Rows = [
-        {"Belief before": rate(prior), "Added by the release": percent_estimate(excess, 1)}
-        for prior, excess in risk.excess
-    ]
-    title = "What the release adds to a prior belief"
-    yield table("excess", title, added, "Mean over members.")
-    if risk.classes:
-        yield FoldedBlocks("Class by class", (_class_table(risk),))
-
-
-def _risk_plots(risk: Risk) -> Iterator[Plot]:
     scores = risk.member_scores
     # Scores are ascending: deciles of the members by place.
     low, middle, high = (decimal(scores[int(q * (len(scores) - 1))], 2) for q in (0.1, 0.5, 0.9))
@@ -405,32 +377,49 @@ def _risk_plots(risk: Risk) -> Iterator[Plot]:
     caption = (
         "Of the records with a risk near 0.8, about 80% should be members. Bars are intervals."
     )
-    title = "Is the risk score right?"
+    plot_title = "Is the risk score right?"
     draw = partial(plot_reliability, risk)
-    yield Plot("reliability", title, caption=caption, words=told, draw=draw, wide=False)
+    yield Plot("reliability", plot_title, caption=caption, words=told, draw=draw, wide=False)
     if risk.classes:
         told = (
             f"{len(risk.classes)} classes; Pearson's correlation of mean risk and generalisation "
             f"error is {decimal_estimate(risk.correlation, 2)}."
         )
         caption = "A point is a class. Right: the model does worse on new records of the class."
-        title = "Risk and overfitting, class by class"
-        yield Plot("classes", title, caption=caption, words=told, draw=lambda: plot_classes(risk))
-
-
-def _class_table(risk: Risk) -> Table:
-    rows = [
+        plot_title = "Risk and overfitting, class by class"
+        yield Plot(
+            "classes", plot_title, caption=caption, words=told, draw=lambda: plot_classes(risk)
+        )
+    cuts: Rows = [
         {
-            "Class": str(row.label),
-            "Members": count(row.n_in),
-            "Non-members": count(row.n_out),
-            "Mean risk of members": percent(row.mean_risk),
-            "Generalisation error": percent(row.generalisation_error),
+            "Risk at least": decimal(row.cut, 1),
+            "Precision": percent_estimate(row.precision, 1),
+            "Recall": percent_estimate(row.recall, 1),
         }
-        for row in sorted(risk.classes, key=lambda row: -row.mean_risk)[:_CLASSES]
+        for row in risk.cuts
     ]
-    some = f"{count(len(rows))} of {count(len(risk.classes))} classes."
-    return table("classes", "Classes by falling risk", rows, some)
+    yield table("cuts", "Calling every record from a risk on a member", cuts)
+    added: Rows = [
+        {"Belief before": rate(prior), "Added by the release": percent_estimate(excess, 1)}
+        for prior, excess in risk.excess
+    ]
+    title = "What the release adds to a prior belief"
+    yield table("excess", title, added, "Mean over members.")
+    if risk.classes:
+        rows = [
+            {
+                "Class": str(row.label),
+                "Members": count(row.n_in),
+                "Non-members": count(row.n_out),
+                "Mean risk of members": percent(row.mean_risk),
+                "Generalisation error": percent(row.generalisation_error),
+            }
+            for row in sorted(risk.classes, key=lambda row: -row.mean_risk)[:_CLASSES]
+        ]
+        some = f"{count(len(rows))} of {count(len(risk.classes))} classes."
+        yield FoldedBlocks(
+            "Class by class", (table("classes", "Classes by falling risk", rows, some),)
+        )
 
 
 def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:

@@ -5,22 +5,25 @@ If predictions may not be what they should be, the absence of a leak shows nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.signal import fftconvolve
 
-from privacygauge.classifiers.by_heart import learnt_by_heart, other_order
 from privacygauge.classifiers.game import PredictionObservation
 from privacygauge.classifiers.held import Held
-from privacygauge.classifiers.known import known_of
+from privacygauge.classifiers.known import CLASS, HELD_BY, known_of
 from privacygauge.classifiers.predictions import Predictions
 from privacygauge.classifiers.signals import gains, knowledge_of_classes
-from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.fairness import Comparison
+from privacygauge.evaluate.fairness import Comparison, folds_of, group_codes
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import clopper_pearson, difference, mean
@@ -48,7 +51,7 @@ from privacygauge.report.grades import (
     untold_verdict,
 )
 from privacygauge.report.numbers import decimal, decimal_estimate
-from privacygauge.report.values import Gauge, Grade, Verdict
+from privacygauge.report.values import Grade, Verdict
 
 DOUBTFUL = "Cannot be told: no leak was found, but the predictions may not be what they should be"
 """Headline of the verdict on doubtful predictions."""
@@ -157,6 +160,18 @@ def verdict(
         "Audit on at least 10,000 non-members, if there are so many: fewer cannot show whether a "
         "handful of records is badly exposed."
     )
+    of_all = "of the strongest attack"
+    if a.questions is None or found.question == "average":
+        gauge = accuracy_gauge(of_all, a.headline.reached)
+    elif found.question == "groups":
+        worst = a.questions.groups[0]
+        decided = "A group decided: it is shown to be more exposed than all records together."
+        gauge = accuracy_gauge(
+            f"among records with {group_label(worst)}", worst.reached, decided=decided
+        )
+    else:
+        decided = "Single records decided, whatever the average: the number is the average of all."
+        gauge = accuracy_gauge(of_all, a.headline.reached, decided=decided)
     return Verdict(
         grade=found.grade,
         scale=scale_of(found.grade),
@@ -168,23 +183,8 @@ def verdict(
             *(() if resolved else (more,)),
             REPEAT,
         ),
-        gauge=_gauge_of_question(a, found),
+        gauge=gauge,
     )
-
-
-def _gauge_of_question(a: Attacks, found: GradedAttacks) -> Gauge:
-    """Return the number that decided the grade, or the average where few records did."""
-    of_all = "of the strongest attack"
-    if a.questions is None or found.question == "average":
-        return accuracy_gauge(of_all, a.headline.reached)
-    if found.question == "groups":
-        worst = a.questions.groups[0]
-        decided = "A group decided: it is shown to be more exposed than all records together."
-        return accuracy_gauge(
-            f"among records with {group_label(worst)}", worst.reached, decided=decided
-        )
-    decided = "Single records decided, whatever the average: the number is the average of all."
-    return accuracy_gauge(of_all, a.headline.reached, decided=decided)
 
 
 def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) -> bool:
@@ -265,7 +265,25 @@ def doubts(
                 f"{words} Most likely the membership is that of another model, or the target was "
                 "trained or asked in another way than they were"
             )
-        yield from _of_a_refit(rounds, shadow, level)
+        # One model may be better than another by chance of training, which no interval over records
+        # covers. So its accuracy must be nearer to that of shadow models on their members than on
+        # their non-members.
+        right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+        secret = np.concatenate([r.secret for r in rounds])
+        unit = np.concatenate([r.unit for r in rounds])
+        known = shadow.signals["correctness"] == 1.0
+        sides = shadow.member, ~shadow.member
+        inside, outside = ((known[side], shadow.unit[side]) for side in sides)
+        overfit = difference(inside[0], outside[0], level, owners=(inside[1], outside[1]))
+        owners = unit[~secret], outside[1]
+        better = difference(right[~secret], outside[0], level, owners=owners)
+        if overfit.low > _POINTS and better.low > _POINTS and better.value > overfit.value / 2:
+            yield (
+                f"The target is right about non-members {100 * better.value:.1f} points more "
+                f"often ({100 * better.low:.1f} to {100 * better.high:.1f}) than shadow models "
+                "are about theirs. Most likely it was trained on them too, as a model that is "
+                "fitted again on all data is; or the shadow models were trained on less"
+            )
 
 
 def of_classes(target: Predictions, level: float) -> Iterator[str]:
@@ -445,31 +463,6 @@ _WITHOUT_LABELS = "entropy"
 """Name of a signal that does not use the labels."""
 
 
-def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    """Yield a warning if the target knows its non-members better than shadow models know theirs.
-
-    One model may be better than another by chance of training, which no interval over records
-    covers. So its accuracy must be nearer to that of shadow models on their members than on their
-    non-members.
-    """
-    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
-    secret = np.concatenate([r.secret for r in rounds])
-    unit = np.concatenate([r.unit for r in rounds])
-    known = shadow.signals["correctness"] == 1.0
-    sides = shadow.member, ~shadow.member
-    inside, outside = ((known[side], shadow.unit[side]) for side in sides)
-    overfit = difference(inside[0], outside[0], level, owners=(inside[1], outside[1]))
-    owners = unit[~secret], outside[1]
-    better = difference(right[~secret], outside[0], level, owners=owners)
-    if overfit.low > _POINTS and better.low > _POINTS and better.value > overfit.value / 2:
-        yield (
-            f"The target is right about non-members {100 * better.value:.1f} points more often "
-            f"({100 * better.low:.1f} to {100 * better.high:.1f}) than shadow models are about "
-            "theirs. Most likely it was trained on them too, as a model that is fitted again on "
-            "all data is; or the shadow models were trained on less"
-        )
-
-
 _POINTS = 0.02
 """Smallest difference of shares that is reported: two points."""
 
@@ -547,3 +540,135 @@ def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
 
 _MOSTLY = 0.6
 """Share of the members' number below which the records that a target knows are due to chance."""
+
+
+_MOST_LEARNT = 5_000
+"""Largest number of records per side that are used."""
+
+_FEWEST = 40
+"""Fewest rows of a side that allow a conclusion."""
+
+_AGREES = 4.0
+"""Smallest agreement, in standard deviations, that shows answers to follow from the columns."""
+
+_ROWS_A_CLASS = 10
+"""Fewest rows per class to look for another order of the classes: with fewer, chance alone finds an
+order that fits."""
+
+
+def learnt_by_heart(
+    target: Predictions, known: Mapping[str, NDArray[Any]], least: float, level: float
+) -> bool | None:
+    """Return whether a model knows its members' labels far better than these can be learnt.
+
+    None if the columns cannot show it.
+
+    Parameters
+    ----------
+    target : Predictions
+    known : mapping of str to ndarray, shape (n,)
+        Columns that are known without asking the model, as `known_of` returns them.
+    least : float
+        In (0, 1). A cross-fitted forest, which learns from one half of the members and is asked
+        about the other, must stay below this share of the model's knowledge of its members, the
+        mean of their `gains`.
+    level : float
+        In (0, 1).
+
+    Notes
+    -----
+    No forest learns from columns that are unrelated to the labels. So the model's answers about
+    non-members must follow from the columns, too: a forest that learnt the members' labels must
+    agree with them more often than chance.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    codes = [
+        code
+        for name, values in known.items()
+        if name not in (CLASS, HELD_BY) and (code := group_codes(values)) is not None
+    ]
+    inside = np.flatnonzero(target.member)
+    outside = np.flatnonzero(~target.member)
+    if not codes or min(len(inside), len(outside)) < _FEWEST:
+        return None
+    # Subsets of a fixed size bound the time; they must not depend on the audit's seed.
+    rng = seeds.stream(0, "labels learnt by heart")
+    inside = rng.permutation(inside)[:_MOST_LEARNT]
+    outside = rng.permutation(outside)[:_MOST_LEARNT]
+    matrix = np.column_stack(codes)
+
+    def answers_of_forest(rows: Ints, asked: Ints) -> Floats:
+        forest = RandomForestClassifier(50, min_samples_leaf=2, random_state=0)
+        forest.fit(matrix[rows], target.labels[rows])
+        found = np.zeros((len(asked), target.n_classes))
+        found[:, forest.classes_] = forest.predict_proba(matrix[asked])
+        return found
+
+    # The forest's predictions take the answers' place, and the model's answers that of the labels.
+    said = target[outside].values.argmax(axis=1)
+    forest = replace(
+        target[outside], answers=answers_of_forest(inside, outside), logits=False, labels=said
+    )
+    if knowledge_of_classes(forest) < _AGREES:
+        return None
+    own = gains(target[inside])[0]
+    # Rows of one person stay in one half: in both, they would teach the forest its answers.
+    half = folds_of(target.units[inside], target.member[inside], 2, rng)
+    learnt = np.empty(len(inside))
+    for part in (0, 1):
+        asked = half == part
+        probs = answers_of_forest(inside[~asked], inside[asked])
+        labels = target.labels[inside[asked]]
+        # As in `gains`: the probability of the true class, less its mean over the asked records.
+        learnt[asked] = probs[np.arange(len(labels)), labels] - probs.mean(axis=0)[labels]
+    found = mean(learnt, level, unit="records", owner=target.units[inside])
+    return found.high < least * float(own.mean())
+
+
+def other_order(side: Predictions, least: float) -> str | None:
+    """Return, in words, another order in which labels fit the answers; None if none does.
+
+    Parameters
+    ----------
+    side : Predictions
+        Members alone, or non-members alone, in the order of the file.
+    least : float
+        In (0, 1). Smallest number of labels that the answers must match in that order beyond those
+        that match by chance, as a share of all rows.
+
+    Notes
+    -----
+    Two causes are examined: classes in another order, as another encoder numbers them, and rows
+    that were shifted or reversed. One convolution per class counts the matches of all shifts.
+    """
+    n = len(side)
+    k = side.n_classes
+    if n < _FEWEST:
+        return None
+    said = side.values.argmax(axis=1)
+    # Entry (i, j): rows of class i that are answered with class j.
+    counts = np.zeros((k, k))
+    np.add.at(counts, (side.labels, said), 1)
+    given = counts.sum(axis=1)
+    answered = counts.sum(axis=0)
+    if n >= _ROWS_A_CLASS * k:
+        first, second = linear_sum_assignment(counts, maximize=True)
+        by_chance = given @ answered[second] / n
+        if counts[first, second].sum() - by_chance >= least * n:
+            return "in another order of the classes than that of the predictions' columns"
+    # Entry n - 1 + s of `same` counts matches if labels stand s rows below their answers; `turned`
+    # does the same with the answers in reverse.
+    same = np.zeros(2 * n - 1)
+    turned = np.zeros(2 * n - 1)
+    for number in np.flatnonzero(given * answered):
+        is_given = (side.labels == number).astype(np.float64)
+        is_said = (said == number).astype(np.float64)
+        same += fftconvolve(is_given, is_said[::-1])
+        turned += fftconvolve(is_given, is_said)
+    needed = least * n + given @ answered / n
+    if same.max() >= needed:
+        moved = int(same.argmax()) - (n - 1)
+        rows = "one row" if abs(moved) == 1 else f"{abs(moved):,} rows"
+        return f"{rows} {'below' if moved > 0 else 'above'} the answers that they fit"
+    return "in the opposite order of rows" if turned.max() >= needed else None

@@ -1,17 +1,19 @@
-"""Engines: many models in one pass, and a choice of the fastest that agrees with a loop."""
+"""Engines: many models in one pass, and a choice of the fastest that agrees with a loop.
+
+Dense layers are read from a module, so that batched matrix products can train them.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.networks.extra import out_of_memory, seeded_torch
-from privacygauge.classifiers.networks.layers import NEVER, Layer, layers_of, pad_classes
+from privacygauge.classifiers.networks.extra import out_of_memory, seeded_torch, the_torch
 from privacygauge.classifiers.networks.stacks import TOO_LITTLE
 from privacygauge.classifiers.networks.task import (
     BLOCK,
@@ -33,6 +35,222 @@ if TYPE_CHECKING:
 
     Slopes = Sequence[torch.Tensor | None]
     Tensors = dict[str, torch.Tensor]
+    import torch
+
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+_ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "sigmoid": "Sigmoid"}
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Makes fully connected networks with the same activation after every hidden layer.
+
+    Examples
+    --------
+    >>> from privacygauge.classifiers.networks import MLP
+    >>> MLP((64,), "tanh")
+    MLP(hidden=(64,), activation='tanh', initial='torch')
+    """
+
+    hidden: tuple[int, ...] = (64,)
+    """Units of each hidden layer, each at least 1; empty for multinomial regression."""
+    activation: str = "tanh"
+    """tanh, relu or sigmoid."""
+    initial: str = "torch"
+    """Initial weights: torch's own, or glorot (uniform, biases 0) as in Keras."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(int(units) for units in self.hidden))
+        if any(units < 1 for units in self.hidden):
+            raise InputError(f"hidden must hold numbers of at least 1, got {self.hidden}")
+        if self.activation not in _ACTIVATIONS:
+            raise InputError(
+                f"activation must be one of {', '.join(_ACTIVATIONS)}, got {self.activation!r}"
+            )
+        if self.initial not in ("torch", "glorot"):
+            raise InputError(f"initial must be torch or glorot, got {self.initial!r}")
+
+    def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
+        """Return an untrained network."""
+        nn = the_torch().nn
+        layers = []
+        width = n_features
+        for units in self.hidden:
+            layers += [nn.Linear(width, units), getattr(nn, _ACTIVATIONS[self.activation])()]
+            width = units
+        module: torch.nn.Module = nn.Sequential(*layers, nn.Linear(width, n_classes))
+        if self.initial == "glorot":
+            for layer in module.children():
+                if isinstance(layer, nn.Linear):
+                    nn.init.xavier_uniform_(layer.weight)
+                    nn.init.zeros_(layer.bias)
+        return module
+
+
+LONG_2017 = MLP((64,), "tanh")
+"""One hidden layer of 64 tanh units: Long, Bindschaedler & Gunter, arXiv:1712.09136 (2017)."""
+
+SONG_MITTAL_2021 = MLP((1024, 512, 256, 128), "tanh", "glorot")
+"""Purchase, Texas and location networks: Song & Mittal, USENIX Security (2021), section 5.1."""
+
+SONG_MITTAL_2021_RELU = MLP((1024, 512, 256, 128), "relu", "glorot")
+"""The same layers with relu. Their Keras code starts from Glorot's weights: on Location30 torch's
+smaller ones cost 10 points of test accuracy."""
+
+ATTACK_RELU_32 = MLP((32,), "relu")
+"""A small network for attacks that learn from predictions."""
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Makes the networks of an `MLP` with dropout after every hidden activation.
+
+    Examples
+    --------
+    >>> from privacygauge.classifiers.networks import MLP
+    >>> Dropout(MLP((64,)), 0.5).rate
+    0.5
+    """
+
+    of: MLP
+    """The network without dropout; it has at least one hidden layer."""
+    rate: float = 0.5
+    """Share of units that each step drops, in (0, 1)."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.rate < 1.0:
+            raise InputError(f"rate must be in (0, 1), got {self.rate}: use the MLP for none")
+        if not self.of.hidden:
+            raise InputError("dropout needs a hidden layer, got an MLP without one")
+
+    def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
+        """Return an untrained network, with the same initial weights as without dropout."""
+        nn = the_torch().nn
+        layers: list[torch.nn.Module] = []
+        for layer in self.of(n_features, n_classes).children():
+            layers.append(layer)
+            if not isinstance(layer, nn.Linear):
+                layers.append(nn.Dropout(self.rate))
+        module: torch.nn.Module = nn.Sequential(*layers)
+        return module
+
+
+NEVER = -1e30
+"""Bias of a padding class; finite, since weight decay would turn -inf into NaN."""
+
+if TYPE_CHECKING:
+    import torch
+
+    InPlace = Callable[[torch.Tensor], object]
+    Backward = Callable[[torch.Tensor, torch.Tensor], object]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An activation whose derivative is a function of its output."""
+
+    forward: InPlace
+    """Turns inputs into outputs, in place."""
+    backward: Backward
+    """Takes the gradient by the outputs, and the outputs; turns the gradient into that by the
+    inputs, in place."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A linear layer and the activation after it."""
+
+    name: str
+    """Name of the linear layer in the module."""
+    n_in: int
+    """Number of inputs."""
+    used: int
+    """Number of outputs of the module's layer."""
+    n_out: int
+    """Number of outputs that are computed, padding included."""
+    bias: bool
+    """Whether the layer has a bias."""
+    activation: Activation | None
+    """Activation after the layer; None for the identity."""
+
+    @property
+    def size(self) -> int:
+        """Number of weights, biases included."""
+        return (self.n_in + self.bias) * self.n_out
+
+
+def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
+    """Return the layers of a Sequential of Linear and known activations, else None.
+
+    Exact types only: a subclass, or a parametrised layer, may compute something else.
+    """
+    from torch import nn
+
+    # Subclasses may override forward, and frozen weights are not trained.
+    if type(module) is not nn.Sequential or not all(p.requires_grad for p in module.parameters()):
+        return None
+    children = [(name, child) for name, child in module._modules.items() if child is not None]
+    found: list[Layer] = []
+    while children:
+        name, linear = children.pop(0)
+        if type(linear) is nn.Identity:
+            continue
+        if type(linear) is not nn.Linear:
+            return None
+        activation = _activation(children[0][1]) if children else None
+        if activation is not None:
+            children.pop(0)
+        bias = linear.bias is not None
+        width = linear.out_features
+        found.append(
+            Layer(
+                name,
+                n_in=linear.in_features,
+                used=width,
+                n_out=width,
+                bias=bias,
+                activation=activation,
+            )
+        )
+    # A layer that occurs twice is one parameter of the module, but two layers here.
+    n_weights = sum(p.numel() for p in module.parameters())
+    known = found and sum(layer.size for layer in found) == n_weights
+    return tuple(found) if known else None
+
+
+def _activation(module: torch.nn.Module) -> Activation | None:
+    import torch
+    from torch import nn
+
+    aten = torch.ops.aten
+    if type(module) is nn.Tanh:
+        return Activation(
+            # A third of the time of torch.tanh on the CPU; the error is absolute, 2e-7 in float32.
+            lambda z: z.mul_(2).sigmoid_().mul_(2).sub_(1),
+            lambda g, out: aten.tanh_backward.grad_input(g, out, grad_input=g),
+        )
+    if type(module) is nn.ReLU:
+        return Activation(
+            torch.relu_, lambda g, out: aten.threshold_backward.grad_input(g, out, 0, grad_input=g)
+        )
+    if type(module) is nn.Sigmoid:
+        return Activation(
+            torch.sigmoid_, lambda g, out: aten.sigmoid_backward.grad_input(g, out, grad_input=g)
+        )
+    # With a negative slope, outputs do not show the sign of their inputs.
+    if type(module) is nn.LeakyReLU and module.negative_slope >= 0:
+        slope = module.negative_slope
+        return Activation(
+            lambda z: torch.nn.functional.leaky_relu_(z, slope),
+            lambda g, out: aten.leaky_relu_backward.grad_input(g, out, slope, True, grad_input=g),
+        )
+    return None
 
 
 def train_dense(task: Task, models: Ints) -> TrainedStack:
@@ -78,7 +296,12 @@ class _Matrices:
         first, *others = [layers_of(module) for module in modules]
         if first is None or any(_sizes(layers) != _sizes(first) for layers in others):
             raise InputError("make must return the same architecture for every seed")
-        self.layers = pad_classes(first)
+        last = first[-1]
+        if not last.bias or last.activation is not None:
+            self.layers = first
+        else:
+            # Up to the next multiple of 16.
+            self.layers = (*first[:-1], replace(last, n_out=-(-last.used // 16) * 16))
         states = [module.state_dict() for module in modules]
         self.matrices: list[torch.Tensor] = []
         """(m, n_in, n_out) of each layer."""
@@ -220,50 +443,41 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
     import torch
 
     with torch.no_grad():
-        _train(task, models, stack)
+        import torch
+
+        sizes = task.sizes(models)
+        runs = equal_batch_runs(sizes, task.batch_size)
+        # Models with equally many batches share an optimiser state: its count of steps is theirs.
+        optimiser = Optimiser(task.rule, [weight[run] for run in runs for weight in stack.learnt])
+        in_epoch = steps_of_epoch(sizes, task.batch_size)[: task.most_steps]
+        order = torch.empty(len(in_epoch), len(models), task.batch_size, dtype=torch.int64)
+        inside = task.inside[models]
+        seeds = [task.seeds[model] for model in models.tolist()]
+        shares = [torch.from_numpy(step.shares[:, :, None]).to(task.x) for step in in_epoch]
+        # Reused buffer: allocating new memory at every step takes longer than filling it.
+        room = task.x.new_empty(in_epoch[0].active * in_epoch[0].rows, task.x.shape[1])
+        for epoch in range(task.epochs):
+            fill_order(order.numpy(), inside, seeds, epoch)
+            rows = order.to(task.x.device)
+            for step, share in zip(in_epoch, shares, strict=True):
+                batch = rows[step.number, : step.active, : step.rows].flatten()
+                x = torch.index_select(task.x, 0, batch, out=room[: len(batch)])
+                y = task.y[batch].view(share.shape)
+                seen = task.seen_by(models[: step.active], x.view(*y.shape[:2], -1))
+                slopes = stack.slopes(seen, y, share)
+                parts = runs[: step.groups]
+                optimiser.step([g if g is None else g[run] for run in parts for g in slopes])
         # An infinite loss needs no record of its own: it has made weights NaN.
         finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
-        return TrainedStack(_predictions(task, models, stack), finite.all(0), stack.state)
+        import torch
 
-
-def _train(task: Task, models: Ints, stack: _Stack) -> None:
-    """Run all epochs, updating the weights in place."""
-    import torch
-
-    sizes = task.sizes(models)
-    runs = equal_batch_runs(sizes, task.batch_size)
-    # Models with equally many batches share an optimiser state: its count of steps is theirs.
-    optimiser = Optimiser(task.rule, [weight[run] for run in runs for weight in stack.learnt])
-    in_epoch = steps_of_epoch(sizes, task.batch_size)[: task.most_steps]
-    order = torch.empty(len(in_epoch), len(models), task.batch_size, dtype=torch.int64)
-    inside = task.inside[models]
-    seeds = [task.seeds[model] for model in models.tolist()]
-    shares = [torch.from_numpy(step.shares[:, :, None]).to(task.x) for step in in_epoch]
-    # Reused buffer: allocating new memory at every step takes longer than filling it.
-    room = task.x.new_empty(in_epoch[0].active * in_epoch[0].rows, task.x.shape[1])
-    for epoch in range(task.epochs):
-        fill_order(order.numpy(), inside, seeds, epoch)
-        rows = order.to(task.x.device)
-        for step, share in zip(in_epoch, shares, strict=True):
-            batch = rows[step.number, : step.active, : step.rows].flatten()
-            x = torch.index_select(task.x, 0, batch, out=room[: len(batch)])
-            y = task.y[batch].view(share.shape)
-            seen = task.seen_by(models[: step.active], x.view(*y.shape[:2], -1))
-            slopes = stack.slopes(seen, y, share)
-            parts = runs[: step.groups]
-            optimiser.step([g if g is None else g[run] for run in parts for g in slopes])
-
-
-def _predictions(task: Task, models: Ints, stack: _Stack) -> torch.Tensor:
-    import torch
-
-    m = len(stack.learnt[0])
-    logits = task.x.new_empty(m, len(task.asked), task.n_classes)
-    blocks = torch.split(task.asked, BLOCK), torch.split(logits, BLOCK, dim=1)
-    for rows, out in zip(*blocks, strict=True):
-        x = task.seen_by(models, task.x[rows].expand(m, -1, -1))
-        out.copy_(stack.logits(x)[:, :, : task.n_classes])
-    return logits
+        m = len(stack.learnt[0])
+        logits = task.x.new_empty(m, len(task.asked), task.n_classes)
+        blocks = torch.split(task.asked, BLOCK), torch.split(logits, BLOCK, dim=1)
+        for asked_rows, out in zip(*blocks, strict=True):
+            views = task.seen_by(models, task.x[asked_rows].expand(m, -1, -1))
+            out.copy_(stack.logits(views)[:, :, : task.n_classes])
+        return TrainedStack(logits, finite.all(0), stack.state)
 
 
 def train_loop(task: Task, models: Ints) -> TrainedStack:
@@ -279,7 +493,12 @@ def train_loop(task: Task, models: Ints) -> TrainedStack:
             module, finite[place] = _train_plainly(task, model)
         with torch.no_grad():
             logits[place] = task.predicted(module, model)
-        states.append(copy_state(module))
+        states.append(
+            {
+                name: value.detach().cpu().numpy().copy()
+                for name, value in module.state_dict().items()
+            }
+        )
     return TrainedStack(logits, finite, states.__getitem__)
 
 
@@ -305,13 +524,6 @@ def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tenso
     with torch.no_grad():
         finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
     return module, finite & total.isfinite()
-
-
-def copy_state(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
-    """Return a copy of a module's weights and buffers."""
-    return {
-        name: value.detach().cpu().numpy().copy() for name, value in module.state_dict().items()
-    }
 
 
 ENGINES: dict[str, Engine] = {"dense": train_dense, "vmap": train_vmap, "loop": train_loop}
@@ -348,7 +560,21 @@ def choose_engine(task: Task) -> Choice:
     if task.augment is not None:
         return Choice("loop", "records are altered at random in training")
     # Tried on records of the user: layers may branch on their values.
-    trial = _trial(task)
+    n = len(task.x)
+    first = np.flatnonzero(task.inside[0])[: task.batch_size]
+    inside = np.zeros((2, n), np.bool_)
+    inside[0, first] = True
+    # Fewer records than the other model, so that padded batches are tried too.
+    inside[1, first[: max(1, len(first) // 2)]] = True
+    trial = replace(
+        task,
+        # Plain descent: one step shows a wrong gradient, which Adam would rescale.
+        rule=Rule("sgd", 0.1),
+        epochs=1,
+        inside=inside,
+        seeds=(task.seeds[0], task.seeds[0] ^ 1),
+        asked=task.asked.new_tensor(first),
+    )
     try:
         expected = train_loop(trial, np.arange(2)).logits
     except (RuntimeError, MemoryError) as error:
@@ -361,28 +587,6 @@ def choose_engine(task: Task) -> Choice:
     if refused is None:
         return Choice("vmap", "a trial step equals that of unstacked modules")
     return Choice("loop", f"stacked modules fail in a trial step: {refused}")
-
-
-def _trial(task: Task) -> Task:
-    """Return a task of one step for two models, one of them with half of a batch.
-
-    Plain descent, because the first step of Adam is a sign, which magnifies rounding.
-    """
-    n = len(task.x)
-    first = np.flatnonzero(task.inside[0])[: task.batch_size]
-    inside = np.zeros((2, n), np.bool_)
-    inside[0, first] = True
-    # Fewer records than the other model, so that padded batches are tried too.
-    inside[1, first[: max(1, len(first) // 2)]] = True
-    return replace(
-        task,
-        # Plain descent: one step shows a wrong gradient, which Adam would rescale.
-        rule=Rule("sgd", 0.1),
-        epochs=1,
-        inside=inside,
-        seeds=(task.seeds[0], task.seeds[0] ^ 1),
-        asked=task.asked.new_tensor(first),
-    )
 
 
 def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:

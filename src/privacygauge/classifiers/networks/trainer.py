@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.networks.augment import Augment, views
-from privacygauge.classifiers.networks.engines import ENGINES, Choice, choose_engine
+from privacygauge.classifiers.networks.engines import ENGINES, MLP, Choice, choose_engine
 from privacygauge.classifiers.networks.extra import checked_device, one_torch_thread, the_torch
-from privacygauge.classifiers.networks.layers import MLP
 from privacygauge.classifiers.networks.stacks import (
     StackSize,
     TrainedModels,
@@ -24,16 +22,13 @@ from privacygauge.classifiers.networks.stacks import (
     stack_size,
     train_stacks,
 )
-from privacygauge.classifiers.networks.task import Make, Rule, Task
+from privacygauge.classifiers.networks.task import Augment, Make, Rule, Task, views
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.source import RecordedCode
 
 if TYPE_CHECKING:
-    import torch
-
     from privacygauge.classifiers.networks.task import Task
 
 
@@ -203,23 +198,84 @@ class Networks:
         """Return the checked task of training the cohort's models, on the device."""
         torch = the_torch()
         device = checked_device(self.device)
-        x = checked_features(cohort.x, self.dtype, device)
+        features = np.asarray(cohort.x)
+        if features.ndim != 2 or 0 in features.shape:
+            raise InputError(f"x must have the shape (n, d) with n, d >= 1, got {features.shape}")
+        if features.dtype.kind not in "biuf":
+            raise InputError(f"x must hold numbers, got {features.dtype}: encode categories first")
+        x = torch.tensor(features, dtype=getattr(torch, self.dtype), device=device)
+        # After the conversion: a number may be finite in float64 and infinite in float32.
+        not_finite = torch.nonzero(~x.isfinite().all(1)).flatten()
+        if len(not_finite):
+            row = int(not_finite[0])
+            column = int(torch.nonzero(~x[row].isfinite())[0])
+            raise InputError(
+                f"x must be finite in {self.dtype}, got {features[row, column]} in row {row}, "
+                f"column {column}: fill in or scale it first"
+            )
+        if isinstance(cohort.n_classes, bool) or cohort.n_classes < 2:
+            raise InputError(f"n_classes must be at least 2, got {cohort.n_classes}")
+        array = checks.classes(cohort.y, "y")
+        bad = np.flatnonzero(array >= cohort.n_classes)
+        if bad.size:
+            raise InputError(
+                f"y must be in 0..{cohort.n_classes - 1}, got {array[bad[0]]} in row {bad[0]}: "
+                "number the classes from 0, or raise n_classes"
+            )
+        if not len(cohort.inside):
+            raise InputError(
+                f"inside must have the shape (m, n) with m >= 1, got {cohort.inside.shape}"
+            )
+        empty = np.flatnonzero(~cohort.inside.any(axis=1))
+        if empty.size:
+            raise InputError(
+                f"inside must have a record for each model, got none in row {empty[0]}: "
+                "leave the model out"
+            )
+        states = checks.integers(cohort.seeds, "seeds")
+        outside = np.flatnonzero((states < 0) | (states >= 2**31))
+        if outside.size:
+            raise InputError(
+                f"seeds must be in 0..2**31-1, got {states[outside[0]]} at {outside[0]}"
+            )
+        n = len(x)
+        rows = np.asarray(cohort.asked)
+        # An empty list becomes an array of floats.
+        rows = checks.classes(rows.astype(np.int64) if rows.size == 0 else rows, "asked")
+        unknown = np.flatnonzero(rows >= n)
+        if unknown.size:
+            raise InputError(
+                f"asked must hold rows of x, in 0..{n - 1}, got {rows[unknown[0]]} at {unknown[0]}"
+            )
         task = Task(
             make=self.make,
             rule=Rule(self.optimiser, self.learning_rate, self.momentum, self.weight_decay),
             epochs=self.epochs,
             batch_size=self.batch_size,
             x=x,
-            y=torch.tensor(checked_labels(cohort.y, cohort.n_classes), device=device),
-            inside=checked_subsets(cohort.inside),
-            seeds=model_seeds(cohort.seeds),
+            y=torch.tensor(array, device=device),
+            inside=cohort.inside,
+            seeds=tuple(states.tolist()),
             n_classes=cohort.n_classes,
-            asked=torch.tensor(records_to_predict(cohort.asked, len(x)), device=device),
+            asked=torch.tensor(rows, device=device),
             augment=self.augment,
             queries=self.queries,
             own_scale=self.own_scale,
         )
-        check_module(task)
+        module = task.module(0)
+        if not any(p.requires_grad for p in module.parameters()):
+            raise InputError("make must return a module with weights to train, got one without")
+        with torch.no_grad():
+            # In evaluation mode, as dropout and batch norms are when the model is asked.
+            outputs = module.eval()(task.x[:2])
+        expected = (min(2, len(task.x)), task.n_classes)
+        if not isinstance(outputs, torch.Tensor) or tuple(outputs.shape) != expected:
+            shape = getattr(outputs, "shape", type(outputs).__name__)
+            raise InputError(
+                f"make must return a module with outputs of the shape (n, {task.n_classes}), got "
+                f"{tuple(shape) if isinstance(shape, torch.Size) else shape} for {expected[0]} "
+                "records"
+            )
         return task
 
     def _choice(self, task: Task) -> Choice:
@@ -263,93 +319,3 @@ def _json(description: Mapping[str, Any], make: object) -> Mapping[str, Any]:
             f"make and augment must be functions or have JSON values as fields, got {make!r}"
         ) from error
     return plain
-
-
-def checked_features(x: NDArray[Any], dtype: str, device: torch.device) -> torch.Tensor:
-    """Return the features as a tensor, (n, d)."""
-    import torch
-
-    array = np.asarray(x)
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"x must have the shape (n, d) with n, d >= 1, got {array.shape}")
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"x must hold numbers, got {array.dtype}: encode categories first")
-    tensor = torch.tensor(array, dtype=getattr(torch, dtype), device=device)
-    # After the conversion: a number may be finite in float64 and infinite in float32.
-    bad = torch.nonzero(~tensor.isfinite().all(1)).flatten()
-    if len(bad):
-        row = int(bad[0])
-        column = int(torch.nonzero(~tensor[row].isfinite())[0])
-        raise InputError(
-            f"x must be finite in {dtype}, got {array[row, column]} in row {row}, "
-            f"column {column}: fill in or scale it first"
-        )
-    return tensor
-
-
-def checked_labels(y: NDArray[Any], n_classes: int) -> Ints:
-    """Return the classes, (n,)."""
-    if isinstance(n_classes, bool) or n_classes < 2:
-        raise InputError(f"n_classes must be at least 2, got {n_classes}")
-    array = checks.classes(y, "y")
-    bad = np.flatnonzero(array >= n_classes)
-    if bad.size:
-        raise InputError(
-            f"y must be in 0..{n_classes - 1}, got {array[bad[0]]} in row {bad[0]}: "
-            "number the classes from 0, or raise n_classes"
-        )
-    return array
-
-
-def checked_subsets(inside: Bools) -> Bools:
-    """Return the checked membership of the training sets, (m, n)."""
-    if not len(inside):
-        raise InputError(f"inside must have the shape (m, n) with m >= 1, got {inside.shape}")
-    empty = np.flatnonzero(~inside.any(axis=1))
-    if empty.size:
-        raise InputError(
-            f"inside must have a record for each model, got none in row {empty[0]}: "
-            "leave the model out"
-        )
-    return inside
-
-
-def model_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Return the checked seed of each model."""
-    array = checks.integers(seeds, "seeds")
-    bad = np.flatnonzero((array < 0) | (array >= 2**31))
-    if bad.size:
-        raise InputError(f"seeds must be in 0..2**31-1, got {array[bad[0]]} at {bad[0]}")
-    return tuple(array.tolist())
-
-
-def records_to_predict(asked: NDArray[Any], n: int) -> Ints:
-    """Return the checked rows of the records to predict, (a,)."""
-    array = np.asarray(asked)
-    # An empty list becomes an array of floats.
-    array = checks.classes(array.astype(np.int64) if array.size == 0 else array, "asked")
-    bad = np.flatnonzero(array >= n)
-    if bad.size:
-        raise InputError(
-            f"asked must hold rows of x, in 0..{n - 1}, got {array[bad[0]]} at {bad[0]}"
-        )
-    return array
-
-
-def check_module(task: Task) -> None:
-    """Raise if a module cannot be trained or its outputs are not logits."""
-    import torch
-
-    module = task.module(0)
-    if not any(p.requires_grad for p in module.parameters()):
-        raise InputError("make must return a module with weights to train, got one without")
-    with torch.no_grad():
-        # In evaluation mode, as dropout and batch norms are when the model is asked.
-        outputs = module.eval()(task.x[:2])
-    expected = (min(2, len(task.x)), task.n_classes)
-    if not isinstance(outputs, torch.Tensor) or tuple(outputs.shape) != expected:
-        shape = getattr(outputs, "shape", type(outputs).__name__)
-        raise InputError(
-            f"make must return a module with outputs of the shape (n, {task.n_classes}), got "
-            f"{tuple(shape) if isinstance(shape, torch.Size) else shape} for {expected[0]} records"
-        )

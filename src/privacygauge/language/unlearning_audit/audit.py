@@ -316,8 +316,7 @@ def records_of_predictions(
         If the predictions are not of the same records.
     """
     from privacygauge.classifiers.files import as_predictions
-    from privacygauge.classifiers.resolution import resolution
-    from privacygauge.classifiers.signals import signals
+    from privacygauge.classifiers.signals import resolution, signals
     from privacygauge.language.model import CausalModel, MaskedModel
 
     read: dict[str, Predictions] = {}
