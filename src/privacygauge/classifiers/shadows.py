@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ from privacygauge.core.release import Coins, coin_flips
 from privacygauge.core.units import number_units
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
+from privacygauge.kinds.session import Session
 from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.contents import Static
@@ -95,6 +96,17 @@ class Execution:
     """Folder for the weights of networks, as safetensors, the target's first; None to drop them as
     soon as the predictions are made. Models that the run holds already are not trained again for
     their weights."""
+
+    @classmethod
+    def of(cls, session: Session, *, weights: str | Path | None = None) -> Self:
+        """Return the run, processes and progress of a session."""
+        return cls(
+            run=session.run,
+            invocation=session.invocation,
+            n_jobs=session.n_jobs,
+            progress=session.progress,
+            weights=weights,
+        )
 
     @property
     def weights_folder(self) -> Path | None:

@@ -430,12 +430,7 @@ class TrainingDefenceOptions(Options):
             asked=judging.DefenceOptions(tuple(suite), self.estimator, session.seed, session.level),
             ids=ids,
             owner=owner,
-            execution=Execution(
-                run=session.run,
-                invocation=session.invocation,
-                n_jobs=session.n_jobs,
-                progress=session.progress,
-            ),
+            execution=Execution.of(session),
             before=before,
         )
         # With named people one coin decides for all of their records, equal ones too.

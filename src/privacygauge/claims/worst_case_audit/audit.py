@@ -217,12 +217,7 @@ class WorstCaseOptions(WorstCaseDesign):
                 level=session.level,
                 n_together=max(n, 1),
             ),
-            execution=Execution(
-                run=session.run,
-                invocation=session.invocation,
-                n_jobs=session.n_jobs,
-                progress=session.progress,
-            ),
+            execution=Execution.of(session),
             before=before,
         )
         of_units = twice(features, labels) if owner is None else ()

@@ -344,13 +344,7 @@ class ModelOptions(ShadowOptions):
         options = {
             "unit": owner,
             "seed": session.seed,
-            "execution": Execution(
-                run=session.run,
-                invocation=session.invocation,
-                n_jobs=session.n_jobs,
-                progress=session.progress,
-                weights=self.weights,
-            ),
+            "execution": Execution.of(session, weights=self.weights),
         }
         made = train_missing_shadows(
             about,
