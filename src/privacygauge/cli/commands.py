@@ -111,7 +111,7 @@ def add_all(app: typer.Typer, ordered: type[TyperGroup]) -> None:
         outer = apps[above]
         if isinstance(one, Group):
             apps[one.name] = inner = typer.Typer(name=last, cls=ordered)
-            inner.callback(invoke_without_command=True, help=one.help)(_print_help)
+            inner.callback(invoke_without_command=True, help=one.help)(print_help)
             outer.add_typer(inner, rich_help_panel=one.group)
         elif isinstance(one, Command) and one.name in groups:
             apps[one.name] = inner = typer.Typer(name=last, cls=ordered)
@@ -127,7 +127,8 @@ def add_all(app: typer.Typer, ordered: type[TyperGroup]) -> None:
             outer.command(last, rich_help_panel=one.group)(one.app)
 
 
-def _print_help(context: typer.Context) -> None:
+def print_help(context: typer.Context) -> None:
+    """Print the help of a group that was called without a command."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 

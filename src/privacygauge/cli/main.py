@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from privacygauge.cli.commands import add_all
+from privacygauge.cli.commands import add_all, print_help
 from privacygauge.cli.register import register
 from privacygauge.cli.runs import report, resume, runs, worker
 from privacygauge.core.versions import own_version
@@ -76,8 +76,7 @@ def _privacygauge(
     context: typer.Context,
     _version: Annotated[bool, _VERSION] = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+    print_help(context)
 
 
 add_all(app, Ordered)
