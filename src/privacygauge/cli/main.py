@@ -147,7 +147,10 @@ app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 def command_of(app: typer.Typer) -> Any:
     """Return the click command of an app, with options from a file for all of its commands."""
     found = typer.main.get_command(app)
-    add_config(found)
+    # Add `--config` to a command, or to all commands of a group.
+    alone = typer.Typer(add_completion=False)
+    alone.command()(_config)
+    _extend(found, typer.main.get_command(alone).params)
     return found
 
 
@@ -222,13 +225,6 @@ _HELP = (
     "every command first, then a table for each command, named as it is. What is given on the "
     "command line comes before it."
 )
-
-
-def add_config(app: Command) -> None:
-    """Add ``--config`` to a command, or to all commands of a group."""
-    alone = typer.Typer(add_completion=False)
-    alone.command()(_config)
-    _extend(app, typer.main.get_command(alone).params)
 
 
 def _extend(app: Command, options: list[Parameter]) -> None:

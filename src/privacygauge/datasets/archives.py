@@ -286,31 +286,31 @@ def read_npz(path: Path) -> Content:
                 )
             stream.seek(0)
             with zipfile.ZipFile(stream) as archive:
-                members = _members(archive, path)
+                # Files of the archive by the name of their array, without repeats.
+                members: dict[str, zipfile.ZipInfo] = {}
+                for info in archive.infolist():
+                    if not info.filename.endswith(".npy"):
+                        continue  # not an array, such as a note
+                    name = info.filename.removesuffix(".npy")
+                    if name in members:
+                        raise InputError(
+                            f"{path} holds {name[:60]!r} twice: write each array once, with "
+                            "numpy.savez"
+                        )
+                    if info.flag_bits & 1 or info.compress_type not in _PACKED:
+                        raise InputError(
+                            f"{path} is encrypted or packed unusually: write it with numpy.savez"
+                        )
+                    members[name] = info
+                # By the sizes in the archive's index: nothing is unpacked before.
+                check_size(
+                    path, path.stat().st_size, sum(info.file_size for info in members.values())
+                )
                 return {name: _member(archive, info, path) for name, info in members.items()}
     except (InputError, PermissionError):
         raise
     except damaged as error:
         raise InputError(f"{path} is damaged or no npz file ({_reason(error)})") from error
-
-
-def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return name of the array to file of the archive, checked for repeats and for total size."""
-    found: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        if not info.filename.endswith(".npy"):
-            continue  # not an array, such as a note
-        name = info.filename.removesuffix(".npy")
-        if name in found:
-            raise InputError(
-                f"{path} holds {name[:60]!r} twice: write each array once, with numpy.savez"
-            )
-        if info.flag_bits & 1 or info.compress_type not in _PACKED:
-            raise InputError(f"{path} is encrypted or packed unusually: write it with numpy.savez")
-        found[name] = info
-    # By the sizes in the archive's index: nothing is unpacked before.
-    check_size(path, path.stat().st_size, sum(info.file_size for info in found.values()))
-    return found
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:

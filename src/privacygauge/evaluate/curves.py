@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.evaluate.evaluation import Evaluation
@@ -72,29 +70,6 @@ def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
         counts = curve.true_positives[kept], curve.false_positives[kept]
         found.append(Curve(attack, curve.thresholds[kept], *counts))
     return tuple(found)
-
-
-def roc_columns(evaluations: Sequence[Evaluation]) -> dict[str, NDArray[Any]]:
-    """Return the ROC curves as one table, thinned to at most `POINTS` points each.
-
-    Columns: ``attack`` (with its variant, if any), ``thresholds`` (their kind), ``threshold``
-    ("member" if the score is at least this), ``true_positives``, ``false_positives``, ``tpr``,
-    ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most 10%, 1%, 0.1% or
-    0.01% is that of the full curve.
-    """
-    curves = roc_curves(evaluations)
-    points = [len(curve.thresholds) for curve in curves]
-    attacks = [curve.attack for curve in curves]
-    names = [f"{e.name} ({e.variant})" if e.variant else e.name for e in attacks]
-    return {
-        "attack": np.repeat(np.array(names, dtype=object), points),
-        "thresholds": np.repeat(np.array([e.thresholds for e in attacks], dtype=object), points),
-        "threshold": np.concatenate([curve.thresholds for curve in curves]),
-        "true_positives": np.concatenate([curve.true_positives for curve in curves]),
-        "false_positives": np.concatenate([curve.false_positives for curve in curves]),
-        "tpr": np.concatenate([curve.tpr for curve in curves]),
-        "fpr": np.concatenate([curve.fpr for curve in curves]),
-    }
 
 
 def kept_points(curve: Roc, limit: int = POINTS) -> Ints:

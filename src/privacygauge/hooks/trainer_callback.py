@@ -115,7 +115,27 @@ class TrainerAudit(TrainerCallback):
         self.inside = inside
         self.tested = found.tested
         # Written down before the training: coins are tossed once.
-        self._keep_coins(owner)
+        # Write the coins before the training, or check that the same ones were written
+        # earlier.
+        sides = {"member": self.side(True), "nonmember": self.side(False)}
+        role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
+        rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
+        people = {name: (side, number) for name, side, number in rows}
+        # Canaries are persons of their own, numbered after those of the records.
+        for i, x in enumerate(self.in_training.tolist()):
+            people[f"canary-{i}"] = ("member" if x else "nonmember", len(owner) + i)
+        plan = None if self.asked.canaries is None else asdict(self.asked.canaries)
+        source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
+        kept = {name: digest(records) for name, records in sides.items()}
+        coins = Coins(self.asked.seed, source, kept, people)
+        # Coins on disk before the first step: an interrupted training keeps them.
+        if not (self.out / FILE).exists():
+            write_sides(self.out, sides if self.keeps_texts else {}, coins)
+        elif read_coins(self.out) != coins:
+            raise InputError(
+                f"{self.out} holds the coins of another training: give the same records, canaries "
+                "and seed to resume that one, or another folder"
+            )
         copies = 0 if asked.canaries is None else asked.canaries.copies
         put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]
         self.training_set = _concatenate(
@@ -168,28 +188,6 @@ class TrainerAudit(TrainerCallback):
             return tuple(f"row-{row}" for row in range(n))
         _, first, index = np.unique(unit, return_index=True, return_inverse=True)
         return tuple(f"row-{row}" for row in first[index].tolist())
-
-    def _keep_coins(self, owner: Ints) -> None:
-        """Write the coins before the training, or check that the same ones were written earlier."""
-        sides = {"member": self.side(True), "nonmember": self.side(False)}
-        role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
-        rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
-        people = {name: (side, number) for name, side, number in rows}
-        # Canaries are persons of their own, numbered after those of the records.
-        for i, x in enumerate(self.in_training.tolist()):
-            people[f"canary-{i}"] = ("member" if x else "nonmember", len(owner) + i)
-        plan = None if self.asked.canaries is None else asdict(self.asked.canaries)
-        source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
-        kept = {name: digest(records) for name, records in sides.items()}
-        coins = Coins(self.asked.seed, source, kept, people)
-        # Coins on disk before the first step: an interrupted training keeps them.
-        if not (self.out / FILE).exists():
-            write_sides(self.out, sides if self.keeps_texts else {}, coins)
-        elif read_coins(self.out) != coins:
-            raise InputError(
-                f"{self.out} holds the coins of another training: give the same records, canaries "
-                "and seed to resume that one, or another folder"
-            )
 
 
 class LanguageModelAudit(TrainerAudit):

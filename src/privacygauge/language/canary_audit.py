@@ -223,7 +223,7 @@ def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
     from privacygauge.runs.results import file_hashes
 
     made = read_canaries(asked.canaries)
-    load = partial(load_either, device=asked.device, precision=asked.computed_in)
+    load = partial(load_either, device=asked.device, precision=asked.precision)
     models = compared_models(asked.target, asked.reference, load, asked.base)
     check_one_kind(models)
     n = len(made.text)

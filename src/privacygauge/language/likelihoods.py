@@ -288,7 +288,31 @@ def conditional_log_probabilities(
     tokens, unit = read_texts(models, texts, (plan or MaskPlan()).unit)
     rows, which = distinct_texts(tokens[0])
     alone = tokens[0].rows(rows)
-    after = _prepend_prefix(model, alone, prefix)
+    # Insert a prefix between the front of the frame and each text.
+    parts = [_content(model, text) for text in prefix]
+    put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    longest = int(alone.lengths.max())
+    if longest > model.limit:
+        raise InputError(
+            f"texts must have at most {model.limit:,} tokens, got {longest:,}: "
+            "leave out longer texts"
+        )
+    most = longest + len(put)
+    if most > model.limit:
+        raise InputError(
+            f"prefix and text must have at most {model.limit:,} tokens together, got {most:,}: "
+            "give a shorter prefix"
+        )
+    # `framing` is True in front: its first False is the position of the text.
+    n_frame = int(np.argmin(model.tokenizer.encoded([prefix[0]])[0].framing)) if prefix else 0
+    at = np.repeat(alone.starts[:-1] + n_frame, len(put))
+    after = replace(
+        alone,
+        ids=np.insert(alone.ids, at, np.tile(put, len(alone))),
+        # Unit -1: the prefix is read, but not scored.
+        units=np.insert(alone.units, at, -1),
+        starts=alone.starts + len(put) * np.arange(len(alone) + 1),
+    )
     first = first_unit(models, tokens)
     windows = cut_into_windows(after, model.limit, None, 1.0)  # every text fits, and is one window
     scored = causal_scored(windows.tokens, first, windows.own)
@@ -411,34 +435,6 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
     after = conditional.mean()
     # Log-likelihoods of 0 both before and after the prefix give a ratio of 1.
     return np.divide(after, alone, out=np.ones_like(alone), where=alone > 0)
-
-
-def _prepend_prefix(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
-    """Insert a prefix between the front of the frame and each text."""
-    parts = [_content(model, text) for text in prefix]
-    put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    longest = int(tokens.lengths.max())
-    if longest > model.limit:
-        raise InputError(
-            f"texts must have at most {model.limit:,} tokens, got {longest:,}: "
-            "leave out longer texts"
-        )
-    most = longest + len(put)
-    if most > model.limit:
-        raise InputError(
-            f"prefix and text must have at most {model.limit:,} tokens together, got {most:,}: "
-            "give a shorter prefix"
-        )
-    # `framing` is True in front: its first False is the position of the text.
-    n_frame = int(np.argmin(model.tokenizer.encoded([prefix[0]])[0].framing)) if prefix else 0
-    at = np.repeat(tokens.starts[:-1] + n_frame, len(put))
-    return replace(
-        tokens,
-        ids=np.insert(tokens.ids, at, np.tile(put, len(tokens))),
-        # Unit -1: the prefix is read, but not scored.
-        units=np.insert(tokens.units, at, -1),
-        starts=tokens.starts + len(put) * np.arange(len(tokens) + 1),
-    )
 
 
 def _content(model: CausalModel, text: str) -> Ints:

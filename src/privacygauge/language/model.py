@@ -153,11 +153,6 @@ class CausalModel:
     mask_id = None
     """None: nothing is masked."""
 
-    @property
-    def scores_first(self) -> bool:
-        """True if the model gives a probability for a text's first token."""
-        return bool(self.empty_source)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _reload_in_worker, (load_causal, _in_a_folder(self.source))
 

@@ -12,7 +12,6 @@ from privacygauge.runs.options import Role, asks, option
 if TYPE_CHECKING:
     from privacygauge.kinds.session import Work
     from privacygauge.language.conversations import Trained
-    from privacygauge.language.loading import Precision
     from privacygauge.language.text_files import Columns
     from privacygauge.runs.store import Run
 
@@ -137,11 +136,6 @@ class ModelsRequest(Request):
         default="float32",
         offers=("float32", "bfloat16"),
     )
-
-    @property
-    def computed_in(self) -> Precision:
-        """Precision in which models compute."""
-        return cast("Precision", self.precision)
 
 
 def run_opened(

@@ -361,6 +361,14 @@ def text_energies(
             f"Only the tokens that were trained are scored, {scored / max(read, 1):.0%} of those "
             "that were read (--trained)."
         )
+    # The notes on all sides, each once if it applies to all of them.
+    everywhere = set.intersection(*(set(answer.notes) for answer in answers))
+    own = (
+        f"Of the {part.name} texts: {note[0].lower()}{note[1:]}"
+        for part, answer in zip(parts, answers, strict=True)
+        for note in answer.notes
+        if note not in everywhere
+    )
     return replace(
         found,
         notes=(
@@ -371,7 +379,7 @@ def text_energies(
             *apart,
             *changed,
             *notes,
-            *_notes(parts, answers),
+            *[*(note for note in answers[0].notes if note in everywhere), *own],
         ),
     )
 
@@ -419,7 +427,7 @@ def too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
     # A first token without a frame or an encoder has no context, and no probability.
     alone = any(
         isinstance(model, CausalModel)
-        and not model.scores_first
+        and not model.empty_source
         and not model.tokenizer.encoded(["a"])[0].framing[0]
         for model in known
     ) and any(isinstance(text, str) or text.begins for text in texts)
@@ -513,18 +521,6 @@ def _share_of(progress: Progress | None, before: int, n_here: int, n_all: int) -
         progress(before + n_here * n_done // n_asked, n_all)
 
     return told
-
-
-def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
-    """Return the notes on all sides, each once if it applies to all of them."""
-    everywhere = set.intersection(*(set(answer.notes) for answer in answers))
-    own = (
-        f"Of the {part.name} texts: {note[0].lower()}{note[1:]}"
-        for part, answer in zip(parts, answers, strict=True)
-        for note in answer.notes
-        if note not in everywhere
-    )
-    return [*(note for note in answers[0].notes if note in everywhere), *own]
 
 
 # Texts that a model was made to forget: how likely each model finds them.

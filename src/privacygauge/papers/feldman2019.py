@@ -243,12 +243,6 @@ def feldman_fig3(effort: Effort) -> Table:
             "simulation less one point": Cell(None, less(bias, alone)),
         }
         rows.append(Row(f"n {n:,}, m {m:,}, k {k:,}", cells))
-    rows.append(_agreement(rows))
-    return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
-
-
-def _agreement(rows: list[Row]) -> Row:
-    """Return the shares of rows in which the intervals contain the expected value."""
 
     # Share of rows whose interval in `column` contains the value in column `value`, or 0.
     def held(column: str, value: str | None) -> Cell:
@@ -264,14 +258,17 @@ def _agreement(rows: list[Row]) -> Row:
             hits.append(not ours.excludes(goal))
         return Cell(None, proportion(np.array(hits), level=LEVEL))
 
-    return Row(
-        "share of 95% intervals that agree",
-        {
-            "simulation holds theory": held("simulation", "theory"),
-            "one point holds theory": held("one point", "theory"),
-            "simulation and one point agree": held("simulation less one point", None),
-        },
+    rows.append(
+        Row(
+            "share of 95% intervals that agree",
+            {
+                "simulation holds theory": held("simulation", "theory"),
+                "one point holds theory": held("one point", "theory"),
+                "simulation and one point agree": held("simulation less one point", None),
+            },
+        )
     )
+    return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
 
 
 def feldman_fig5(effort: Effort) -> Table:
@@ -355,7 +352,7 @@ def feldman_fig4(effort: Effort) -> Table:
             analyst=NaiveBayes(),
             deal=Uniform(POINTS, m),
             k=k,
-            trials=_trials(k, effort),
+            trials=min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200),
         )
         for (b, m), k in needed.items()
     ]
@@ -487,11 +484,3 @@ def _power_between(few: int, many: int, ratio: float) -> float:
 
 def _label_4(bias: float, m: int) -> str:
     return f"nb, bias {bias}, m {m}"
-
-
-def _trials(k: int, effort: Effort) -> int:
-    """Return the number of trials: more of them where k is small.
-
-    Plays with few queries are cheap, and their bias is as small beside the same noise.
-    """
-    return min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200)

@@ -181,7 +181,11 @@ class ModelSetting:
 
     def reference(self, domain: Domain, size: Size = "base") -> Path:
         """Return the folder of a reference model, trained on none of the three sides."""
-        texts = self._reference_texts if domain == "near" else self._far_texts
+        texts = (
+            self._shuffled("reference", slice(self.scale.reference_notes)).text
+            if domain == "near"
+            else far_texts(self.scale.far_sentences)
+        )
         layers, hidden = self.scale.shape(size)
         epochs = self.scale.reference_epochs
         how = (layers, hidden, self.scale.vocabulary, epochs, self.seed)
@@ -236,14 +240,6 @@ class ModelSetting:
     @cached_property
     def _parts(self) -> dict[str, Sentences]:
         return {part: mtsamples(part) for part in PARTS}
-
-    @cached_property
-    def _reference_texts(self) -> tuple[str, ...]:
-        return self._shuffled("reference", slice(self.scale.reference_notes)).text
-
-    @cached_property
-    def _far_texts(self) -> tuple[str, ...]:
-        return far_texts(self.scale.far_sentences)
 
     def _place(self, label: str, texts: tuple[str, ...], *how: object) -> Path:
         # The digest of texts and settings: a folder is taken up again only for an equal model.

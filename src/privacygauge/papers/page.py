@@ -18,7 +18,6 @@ from privacygauge.papers.item import Item, Status, value_text
 from privacygauge.papers.table import Cell, Reproduction, Table
 from privacygauge.papers.verdict import (
     FULL,
-    JudgedClaim,
     Judgement,
     ReproductionResult,
     read_result,
@@ -70,19 +69,6 @@ def numbers_tables(table: Table, judgement: Judgement) -> list[str]:
             ]
             found.append(_one_table(table, judgement, across=part, down=down, places=places))
     return found
-
-
-def claims_table(claims: Sequence[JudgedClaim]) -> str:
-    """Return the claims with their effects, which are above 0 if the claim is true.
-
-    An empty text if no claim was measured.
-    """
-    if all(isinstance(one.effect, Skipped) for one in claims):
-        return ""
-    return table_of(
-        ("claim", "effect, above 0 if true", "verdict"),
-        [(one.claim, number(one.effect), one.word) for one in claims],
-    )
 
 
 def number(found: Estimate | Skipped) -> str:
@@ -189,7 +175,13 @@ def page(results: Path) -> str:
         If a result cannot be read.
     """
     known = results_in(results)
-    parts = ["# Reproduction\n", index(known)]
+    parts = [
+        "# Reproduction\n",
+        table_of(
+            ("paper", "item", "shows", "status", "verdict"),
+            [(item.paper, *_entry(item, known)) for item in ITEMS],
+        ),
+    ]
     parts += [
         f"## {name}\n\n{result_markdown(result, f'{name}.json')}" for name, result in known.items()
     ]
@@ -200,27 +192,6 @@ def results_in(folder: Path) -> Mapping[str, ReproductionResult]:
     """Return name to result for the files of a folder, in the catalogue's order."""
     paths = {known.name: folder / f"{known.name}.json" for known in REPRODUCTIONS}
     return {name: read_result(path) for name, path in paths.items() if path.is_file()}
-
-
-def index(known: Mapping[str, ReproductionResult], paper: str | None = None) -> str:
-    """Return the index of the papers' tables and figures with status and verdict, as Markdown.
-
-    Parameters
-    ----------
-    known : mapping of str to ReproductionResult
-        Results by name.
-    paper : str or None, default None
-        Authors and year, for the items of one paper with the reason for each status.
-    """
-    if paper is None:
-        return table_of(
-            ("paper", "item", "shows", "status", "verdict"),
-            [(item.paper, *_entry(item, known)) for item in ITEMS],
-        )
-    return table_of(
-        ("item", "shows", "status", "verdict", "which data, which part"),
-        [(*_entry(item, known), item.why) for item in ITEMS if item.paper == paper],
-    )
 
 
 def protocol(paper: str) -> str:
@@ -271,7 +242,14 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
         f"{_intervals(result)}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
-        claims_table(verdict.claims),
+        (
+            ""
+            if all(isinstance(one.effect, Skipped) for one in verdict.claims)
+            else table_of(
+                ("claim", "effect, above 0 if true", "verdict"),
+                [(one.claim, number(one.effect), one.word) for one in verdict.claims],
+            )
+        ),
         numbers,
         f"Not measured: {'; '.join(sorted(left_out))}." if left_out else "",
     ]

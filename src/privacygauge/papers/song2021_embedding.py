@@ -17,7 +17,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.rates import difference, mean, proportion
-from privacygauge.papers.song2021 import LEVEL, LOCATION, TEXAS, DataSetting, setting
+from privacygauge.papers.song2021 import LEVEL, LOCATION, TEXAS, setting
 from privacygauge.papers.song2021_calibration import (
     QUICK,
     Pair,
@@ -195,13 +195,45 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
     The quick form has one pair of models and six epochs, the full one five and forty.
     """
     data = setting(TEXAS, effort.seed)
-    sides = _sides(data, effort, effort.some(PAIRS, 1))
+    # N targets with white-box signals, each with a shadow model trained like it.
+    networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
+    # The run keeps one prediction only: the signals come from the weights.
+    rows = data.sides[0].rows[:1]
+    sides = seen_inside(
+        networks,
+        data.sides,
+        x=data.x,
+        y=data.y,
+        n=effort.some(PAIRS, 1),
+        effort=effort,
+        kept=effort.run,
+        asked=rows,
+    )
     found = [
         _choose_rows(target, shadow, least=LEAST[data.name], seed=effort.seed, number=number)
         for number, (target, shadow) in enumerate(sides)
     ]
+
+    def of(group: str) -> Estimate:
+        scores = [one.risk[one.of(group, member=True)] for one in found]
+        return over_fits([mean(some, LEVEL, unit="members") for some in scores])
+
+    cells = {}
+    for space in _SPACES:
+        each: list[Estimate | Skipped] = [
+            rank_correlation(
+                one.risk[one.member],
+                kept_class(one.spaces[space], one.labels, one.member, ~one.member),
+                LEVEL,
+            )
+            for one in found
+        ]
+        # A correlation is skipped if risk or share does not vary; then the mean is, too.
+        missing = next((one for one in each if isinstance(one, Skipped)), None)
+        estimates = [one for one in each if isinstance(one, Estimate)]
+        cells[space] = Cell(None, missing or over_pairs(estimates))
     rows = [
-        _risk(found),
+        Row("mean risk score", {group: Cell(RISK[group], of(group)) for group in (LOW, HIGH)}),
         _row(
             "others that are predicted right",
             found,
@@ -210,7 +242,7 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
         _row("members among members keep their class", found, _class_kept_among(True, True)),
         _row("others among members keep their class", found, _class_kept_among(False, True)),
         _row("members among others keep their class", found, _class_kept_among(True, False)),
-        _correlations(found),
+        Row("rank correlation of risk and neighbours", cells),
     ]
     first = found[0]
     drawn = Embedding(first.spaces["map"], first.labels, first.member, first.classes)
@@ -249,16 +281,6 @@ def draw_fig9(table: Table) -> Figure:
     return figure
 
 
-def _sides(data: DataSetting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
-    """Return n targets with white-box signals, each with a shadow model trained like it."""
-    networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
-    # The run keeps one prediction only: the signals come from the weights.
-    rows = data.sides[0].rows[:1]
-    return seen_inside(
-        networks, data.sides, x=data.x, y=data.y, n=n, effort=effort, kept=effort.run, asked=rows
-    )
-
-
 def _choose_rows(
     target: WhiteBoxSide, shadow: WhiteBoxSide, least: int, seed: int, number: int
 ) -> ChosenRecords:
@@ -277,14 +299,6 @@ def _choose_rows(
         right=seen.logits[rows].argmax(axis=1) == seen.labels[rows],
         classes=classes,
     )
-
-
-def _risk(found: Sequence[ChosenRecords]) -> Row:
-    def of(group: str) -> Estimate:
-        scores = [one.risk[one.of(group, member=True)] for one in found]
-        return over_fits([mean(some, LEVEL, unit="members") for some in scores])
-
-    return Row("mean risk score", {group: Cell(RISK[group], of(group)) for group in (LOW, HIGH)})
 
 
 _Hits = Callable[[ChosenRecords, str], Mapping[str, Bools]]
@@ -318,21 +332,3 @@ def _class_kept_among(asked: bool, among: bool) -> _Hits:
         }
 
     return hits
-
-
-def _correlations(found: Sequence[ChosenRecords]) -> Row:
-    cells = {}
-    for space in _SPACES:
-        each: list[Estimate | Skipped] = [
-            rank_correlation(
-                one.risk[one.member],
-                kept_class(one.spaces[space], one.labels, one.member, ~one.member),
-                LEVEL,
-            )
-            for one in found
-        ]
-        # A correlation is skipped if risk or share does not vary; then the mean is, too.
-        missing = next((one for one in each if isinstance(one, Skipped)), None)
-        estimates = [one for one in each if isinstance(one, Estimate)]
-        cells[space] = Cell(None, missing or over_pairs(estimates))
-    return Row("rank correlation of risk and neighbours", cells)

@@ -32,7 +32,6 @@ from privacygauge.papers.song2021 import (
     PURCHASE,
     TEXAS,
     DataSetting,
-    Side,
     available,
     own_note,
     setting,
@@ -361,7 +360,12 @@ def song_fig7(effort: Effort) -> Table:
     from networks of 200.
     """
     data = setting(available(TEXAS), effort.seed)
-    folds = _folds(4 if effort.quick else PARTS, data.sides[0], effort.seed)
+    target = data.sides[0]
+    # Random parts of nearly equal size.
+    members = np.flatnonzero(target.inside(target.first + target.n_train))
+    folds = np.array_split(
+        seeds.stream(effort.seed, "folds").permutation(members), 4 if effort.quick else PARTS
+    )
     found = _measure_sensitivity(_train_logits(effort, data, folds), data, folds, effort.seed)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
     correlations = {
@@ -389,12 +393,6 @@ class _Sensitivity:
         """Name to the change, (n,)."""
         net = self.removed - self.another
         return {"removed": self.removed, "another removed": self.another, "net": net}
-
-
-def _folds(n: int, target: Side, seed: int) -> list[Ints]:
-    # Random parts of nearly equal size.
-    members = np.flatnonzero(target.inside(target.first + target.n_train))
-    return np.array_split(seeds.stream(seed, "folds").permutation(members), n)
 
 
 def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArray[Any]:

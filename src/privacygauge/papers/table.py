@@ -76,7 +76,23 @@ class Table:
     def lines(self) -> list[dict[str, Any]]:
         """Return one mapping per cell, for JSON and data frames."""
         return [
-            {"row": row.label, "column": column, "published": cell.published, **_plain(cell.ours)}
+            {
+                "row": row.label,
+                "column": column,
+                "published": cell.published,
+                **(
+                    {"ours": None, "skipped": cell.ours.reason}
+                    if isinstance(cell.ours, Skipped)
+                    else {
+                        "ours": cell.ours.value,
+                        "low": cell.ours.low,
+                        "high": cell.ours.high,
+                        "level": cell.ours.level,
+                        "n": cell.ours.n,
+                        "method": cell.ours.method,
+                    }
+                ),
+            }
             for row in self.rows
             for column, cell in row.cells.items()
         ]
@@ -165,16 +181,3 @@ class Reproduction:
     """Maker of the table."""
     draw: Callable[[Table], Axes | Figure] | None = None
     """Drawing of the table; None for `page.DRAWINGS`, or else dots with intervals by column."""
-
-
-def _plain(ours: Estimate | Skipped) -> dict[str, Any]:
-    if isinstance(ours, Skipped):
-        return {"ours": None, "skipped": ours.reason}
-    return {
-        "ours": ours.value,
-        "low": ours.low,
-        "high": ours.high,
-        "level": ours.level,
-        "n": ours.n,
-        "method": ours.method,
-    }

@@ -71,36 +71,18 @@ def report(r: RegisterResult) -> Report:
         )
         for x, n in r.counts.items()
     )
-    return Report(
-        "register",
-        "Risk register",
-        about=About(
-            r.title, "Each line is an audit with a game of its own.", "as each line says", "none"
-        ),
-        intro=f"How many audits came out how. {RULE}",
-        origin=r.origin,
-        verdict=verdict(r),
-        measures=tuple(measures),
-        sections=(
-            Section("register", "Register", (_table(r),)),
-            Section("lines", "Line by line", tuple(b for line in r.lines for b in _line(line))),
-            Section("together", "All lines at once", (at_once,), "All at once"),
-        ),
-        terms=_TERMS,
-        worst=Worst(),
-        data=_data(r),
-        frames={"register.csv": lambda: lines_frame(r).map(_no_formula)},
-        nothing_left_out="Nothing: every line names who is exposed most.",
-        overview=(_overview(r),),
-        name=r.title,
-    )
-
-
-def verdict(r: RegisterResult) -> Verdict:
-    """Return the verdict of a register: the gravest severity among its lines.
-
-    It adds no judgement of its own.
-    """
+    rows: Rows = [
+        {
+            "Audit": x.name,
+            "Severity": x.severity.value,
+            "Number": x.number.shown,
+            "Guessing gives": x.number.guessing,
+        }
+        for x in r.lines
+    ]
+    prose = ("Severity", "Guessing gives")
+    spare = ("Number", "Guessing gives")
+    # A register adds no judgement of its own: it takes the gravest severity among its lines.
     # The gravest line stands for all: a mean of severities would hide one behind many.
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
@@ -113,13 +95,45 @@ def verdict(r: RegisterResult) -> Verdict:
     )
     # "Cannot be told" and "not judged" are not on the scale.
     held = scale if grade in scale else (grade,)
-    return Verdict(
-        grade=grade,
-        scale=held,
-        headline=_headline(r),
-        sentences=sentences,
-        unsaid=UNSAID,
-        advice=tuple(_advice(r)),
+    return Report(
+        "register",
+        "Risk register",
+        about=About(
+            r.title, "Each line is an audit with a game of its own.", "as each line says", "none"
+        ),
+        intro=f"How many audits came out how. {RULE}",
+        origin=r.origin,
+        verdict=Verdict(
+            grade=grade,
+            scale=held,
+            headline=_headline(r),
+            sentences=sentences,
+            unsaid=UNSAID,
+            advice=tuple(_advice(r)),
+        ),
+        measures=tuple(measures),
+        sections=(
+            Section("register", "Register", (_table(r),)),
+            Section("lines", "Line by line", tuple(b for line in r.lines for b in _line(line))),
+            Section("together", "All lines at once", (at_once,), "All at once"),
+        ),
+        terms=_TERMS,
+        worst=Worst(),
+        data={
+            "order": RULE,
+            "together": {
+                **pick_values(r.together, "level", "asked", "needed", lines="names"),
+                "method": "Bonferroni over lines",
+                "sentence": joint_level_text(r),
+            },
+            "lines": [line_dict(line) for line in r.lines],
+        },
+        frames={"register.csv": lambda: lines_frame(r).map(_no_formula)},
+        nothing_left_out="Nothing: every line names who is exposed most.",
+        overview=(
+            table("overview", "Audits", rows, joint_level_text(r), prose=prose, spare=spare),
+        ),
+        name=r.title,
     )
 
 
@@ -221,21 +235,6 @@ def _table(r: RegisterResult) -> Table:
     return table("register", "Audit by audit", rows, f"{note}other lines.", prose=prose)
 
 
-def _overview(r: RegisterResult) -> Table:
-    rows: Rows = [
-        {
-            "Audit": x.name,
-            "Severity": x.severity.value,
-            "Number": x.number.shown,
-            "Guessing gives": x.number.guessing,
-        }
-        for x in r.lines
-    ]
-    prose = ("Severity", "Guessing gives")
-    spare = ("Number", "Guessing gives")
-    return table("overview", "Audits", rows, joint_level_text(r), prose=prose, spare=spare)
-
-
 def _line(line: RegisterLine) -> Iterator[Block]:
     files = f" ({', '.join(line.files)})" if line.files else ""
     yield Heading(line.name)
@@ -273,19 +272,6 @@ _TERMS = {
     "Guessing gives": "What somebody reaches who never saw the release.",
     "Member": "A record that went into what is released.",
 }
-
-
-def _data(r: RegisterResult) -> dict[str, Json]:
-    """Return the keys that only registers have; of single records they contain ids alone."""
-    return {
-        "order": RULE,
-        "together": {
-            **pick_values(r.together, "level", "asked", "needed", lines="names"),
-            "method": "Bonferroni over lines",
-            "sentence": joint_level_text(r),
-        },
-        "lines": [line_dict(line) for line in r.lines],
-    }
 
 
 def line_dict(line: RegisterLine) -> dict[str, Json]:

@@ -50,28 +50,8 @@ def url_of(path: str | Path) -> str | None:
     if begun is None:
         return None
     place = str(path)[begun.end() :]
-    _require_no_secret(begun[1], place)
-    return f"{begun[1]}://{place}"
-
-
-_SECRET_WORDS = frozenset(
-    ["key", "secret", "token", "password", "passwd", "pwd", "signature", "sig", "credential"]
-)
-"""Words in the name of a part of a URL's query that hands over a secret, in lower case."""
-_JOINED = re.compile(
-    r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", re.IGNORECASE
-)
-"""Matches such names that are written as one word."""
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-"""Matches the words of a name such as aws_secret, X-Amz-Signature or accountKey."""
-_STORES = ("s3", "gs", "gcs")
-"""Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
-_WEB = ("http", "https")
-"""Kinds of URLs in which a user's name alone is mostly a token."""
-
-
-def _require_no_secret(kind: str, place: str) -> None:
-    """Refuse a key or password in a URL, which every record of the URL would leak."""
+    # Refuse a key or password in a URL, which every record of the URL would leak.
+    kind = begun[1]
     host = place.partition("/")[0]
     # In object stores any colon or @ in the bucket's place is a secret; elsewhere a colon may also
     # begin a port, and only one before an @ is a password.
@@ -91,6 +71,23 @@ def _require_no_secret(kind: str, place: str) -> None:
             "report would tell: leave it out and set it in the environment, such as "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in the store's settings"
         )
+    return f"{begun[1]}://{place}"
+
+
+_SECRET_WORDS = frozenset(
+    ["key", "secret", "token", "password", "passwd", "pwd", "signature", "sig", "credential"]
+)
+"""Words in the name of a part of a URL's query that hands over a secret, in lower case."""
+_JOINED = re.compile(
+    r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", re.IGNORECASE
+)
+"""Matches such names that are written as one word."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""Matches the words of a name such as aws_secret, X-Amz-Signature or accountKey."""
+_STORES = ("s3", "gs", "gcs")
+"""Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
+_WEB = ("http", "https")
+"""Kinds of URLs in which a user's name alone is mostly a token."""
 
 
 def absolute_place(path: str | Path) -> str:

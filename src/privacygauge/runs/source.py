@@ -13,7 +13,6 @@ import re
 import site
 import sys
 import sysconfig
-import types
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -183,14 +182,6 @@ def is_theirs(module: str) -> bool:
     if file:
         return not is_installed(file)
     return module not in sys.modules and not version_of(module)  # made by exec, or absent
-
-
-def is_their_function(function: types.FunctionType) -> bool:
-    """Return whether a function was written by the user."""
-    # A wrapper made by an installed decorator has the module name of the wrapped function, so its
-    # file decides.
-    file = function.__code__.co_filename
-    return is_theirs(module_of(function)) if file.startswith("<") else not is_installed(file)
 
 
 @functools.cache

@@ -38,8 +38,8 @@ from privacygauge.language.text_energies import (
     text_energies,
     with_chat,
 )
-from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
-from privacygauge.language.units import ThresholdOptions, UnitFindings, asked_for
+from privacygauge.language.text_files import Columns, TextRecordsLike
+from privacygauge.language.units import ThresholdOptions, asked_for
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
@@ -185,27 +185,22 @@ def audit_of(
     found, skipped = audit_energies(scores, asked, show=show, coins=coins, apart=apart)
     told = tuple(_warnings(scores, found, asked.level))
     origin = running.origin(skipped=skipped, warnings=told, about=about)
-    game = _description(scores, found.samples, coins is not None)
-    return LanguageAudit(**vars(found), origin=origin, game=game)
-
-
-def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> GameDescription:
-    """Describe the game; `drawn` if fair coins dealt the sides."""
-    kinds = dict.fromkeys(threshold.kind for threshold in samples.thresholds)
+    kinds = dict.fromkeys(threshold.kind for threshold in found.samples.thresholds)
     sees = "Sees how likely a text is under the audited model (its energy)"
     if scores.energy_reference is not None:
         sees += ", and under a reference model that did not learn from it"
     if scores.further:
         sees += f"; further signals of the audited model: {checks.short_list(scores.further)}"
-    return GameDescription(
+    game = GameDescription(
         "membership inference from energies",
         question="Was this text in the language model's training data?",
         adversary=sees,
-        secret=_DRAWN if drawn else _GIVEN,
+        secret=_DRAWN if coins is not None else _GIVEN,
         thresholds="; ".join(_ORIGINS[kind] for kind in kinds),
-        n_in=samples.n_in,
-        n_out=samples.n_out,
+        n_in=found.samples.n_in,
+        n_out=found.samples.n_out,
     )
+    return LanguageAudit(**vars(found), origin=origin, game=game)
 
 
 def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterator[str]:
@@ -443,16 +438,18 @@ def _audit_model(
         windows=options.windows,
     )
     models = compared_models(target, reference, load, options.base)
-    scores = _scores(
-        models,
+    scores = text_energies(
+        models[0],
+        models[1] if len(models) > 1 else None,
         texts,
         plan=plan,
         form=options.form,
         recall=recall,
-        energies=options.energies,
-        before=before,
-        running=session,
+        kept=AnswerStore(session.run, session.n_jobs, session.progress, session.invocation),
+        before=None if before is None else lambda: before(models),
     )
+    if options.energies is not None:
+        write_energies(scores, options.energies)
     masks = {"masks": json.dumps(plan.describe())} if masked else {}
     told = {**origin_of(models), **masks, "energy": f"{options.form} form"}
     return audit_of(
@@ -463,29 +460,3 @@ def _audit_model(
         running=session,
         about=told,
     )
-
-
-def _scores(
-    models: Sequence[AnyModel],
-    texts: Sequence[TextRecords],
-    plan: MaskPlan,
-    form: Form,
-    recall: int | None,
-    energies: str | Path | None,
-    before: Callable[[Sequence[AnyModel]], None] | None,
-    running: Session,
-) -> TextScores:
-    """Return the energies of the texts, and write them if requested."""
-    scores = text_energies(
-        models[0],
-        models[1] if len(models) > 1 else None,
-        texts,
-        plan=plan,
-        form=form,
-        recall=recall,
-        kept=AnswerStore(running.run, running.n_jobs, running.progress, running.invocation),
-        before=None if before is None else lambda: before(models),
-    )
-    if energies is not None:
-        write_energies(scores, energies)
-    return scores

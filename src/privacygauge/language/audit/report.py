@@ -62,46 +62,6 @@ _LOG = (
 )
 
 
-def all_sections(f: LanguageResult) -> tuple[Section, ...]:
-    """Return the page below the numbers."""
-    game = tables.game(
-        f.game,
-        adversary="The adversary",
-        thresholds="Thresholds were taken",
-        targets=("Judged", measured_on(f)),
-    )
-    questions = measures.questions_section(f.questions)
-    on_thresholds = text(
-        "A threshold is chosen for a rate of false positives. What it gives on the judged "
-        "non-members may differ, and precision and recall hold for what it gives. An oracle "
-        "threshold is taken from those very non-members: no attacker has it, but published tables "
-        "are often of that kind."
-    )
-    thresholds = (on_thresholds, _thresholds_of(f.samples, "thresholds", "Sample by sample"))
-    on_controls = text(
-        "If members and non-members differ in more than membership, such as topic or style, an "
-        "attack tells them apart without any leak. Controls that never saw what the model "
-        "memorised look for such differences. Their intervals hold together at "
-        f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence does not "
-        "prove that there is no difference."
-    )
-    rows = list(_control_rows(f))
-    fired = [x["Says"] == _FIRES for x in rows]
-    controls = table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
-    return (
-        Section("controls", "Is the test honest?", (on_controls, controls)),
-        Section("game", "What was played", (game,), "The game"),
-        tables.section(f.attacks(f.samples)),
-        Section("thresholds", "Thresholds", thresholds),
-        Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
-        *(() if questions is None else (questions,)),
-        *(() if f.slices is None else (measures.groups_section(f.slices),)),
-        Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
-        Section("curves", "Curves", tuple(_curves(f))),
-        Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
-    )
-
-
 def overview(f: LanguageResult) -> Iterator[Table]:
     """Yield the tables of a terminal below the numbers."""
     area = f"AUC ({rate(f.level)} interval)"
@@ -332,6 +292,47 @@ def report(f: LanguageResult) -> Report:
     else:
         listed = f.rows.order[:RECORDS].tolist()
         worst = Worst("patients", tuple(f.rows.names[i] for i in listed))
+    # The page below the numbers.
+    game = tables.game(
+        f.game,
+        adversary="The adversary",
+        thresholds="Thresholds were taken",
+        targets=("Judged", measured_on(f)),
+    )
+    questions = measures.questions_section(f.questions)
+    on_thresholds = text(
+        "A threshold is chosen for a rate of false positives. What it gives on the judged "
+        "non-members may differ, and precision and recall hold for what it gives. An oracle "
+        "threshold is taken from those very non-members: no attacker has it, but published tables "
+        "are often of that kind."
+    )
+    thresholds = (on_thresholds, _thresholds_of(f.samples, "thresholds", "Sample by sample"))
+    on_controls = text(
+        "If members and non-members differ in more than membership, such as topic or style, an "
+        "attack tells them apart without any leak. Controls that never saw what the model "
+        "memorised look for such differences. Their intervals hold together at "
+        f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence does not "
+        "prove that there is no difference."
+    )
+    rows = list(_control_rows(f))
+    fired = [x["Says"] == _FIRES for x in rows]
+    controls = table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
+    # The keys of `report.json` that only this kind of report has; texts are not in it.
+    # `attacks` are those on samples; those on patients are under `patients`, and those on
+    # short and long samples under `lengths`.
+    c = f.controls
+    played = (
+        ("reference", c.reference),
+        ("spread", c.spread),
+        ("blind", c.blind),
+        ("form", c.form),
+        ("sizes", c.sizes),
+    )
+    found = {name: _or_skipped(x, "auc", "fires", "meaning") for name, x in played}
+    matched = _or_skipped(c.matched, "before", "after", "fall", "kept", "n_bins", "fires")
+    of_matched = {} if isinstance(c.matched, Skipped) else {"attack": f.energies.signal}
+    names = [e.name for e in f.samples.signals if e.name in _OF_SIGNALS]
+    together = " Here it is for all samples of a patient together."
     return Report(
         "language",
         "A language model, from energies of texts",
@@ -347,10 +348,51 @@ def report(f: LanguageResult) -> Report:
         origin=f.origin,
         verdict=verdict(f),
         measures=(*_highest_measures(f), *_cards(f)),
-        sections=all_sections(f),
-        terms=_terms(f),
+        sections=(
+            Section("controls", "Is the test honest?", (on_controls, controls)),
+            Section("game", "What was played", (game,), "The game"),
+            tables.section(f.attacks(f.samples)),
+            Section("thresholds", "Thresholds", thresholds),
+            Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
+            *(() if questions is None else (questions,)),
+            *(() if f.slices is None else (measures.groups_section(f.slices),)),
+            Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
+            Section("curves", "Curves", tuple(_curves(f))),
+            Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
+        ),
+        terms={
+            **_OF_TEXTS,
+            **dict(_OF_SIGNALS[name] for name in names),
+            **_OF_THRESHOLDS,
+            "Epsilon": f"{MEANINGS['Epsilon']}{together if f.energies.of_people else ''}",
+            "Interval": interval(f.level, "texts" if f.energies.by_text else "patients"),
+        },
         worst=worst,
-        data=_data(f),
+        data={
+            "controls": {
+                "honest": not c.void if c.played else None,
+                "fired": list(c.fired),
+                "reference": found["reference"],
+                "spread": found["spread"],
+                "blind": found["blind"],
+                "form": found["form"],
+                "matched": {**of_matched, **matched},
+                "sizes": found["sizes"],
+            },
+            **measures.attacks_data(f.attacks(f.samples)),
+            **measures.questions_data(f.questions),
+            **({} if f.slices is None else {"slices": measures.groups_data(f.slices)}),
+            "thresholds": [_threshold(x) for x in f.samples.thresholds],
+            "patients": _patients_data(f.patients, f.rows),
+            "lengths": [
+                {
+                    **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
+                    "attacks": [measures.attack_data(e) for e in x.evaluations],
+                }
+                for x in f.lengths
+            ],
+            "risk": {"skipped": "needs shadow records with known membership"},
+        },
         frames={
             "records.parquet": lambda: records_frame(f),
             "roc.csv": lambda: roc_frame(tuple(e for unit in f.units for e in unit.signals)),
@@ -477,50 +519,6 @@ def records_frame(f: LanguageResult) -> DataFrame:
     )
 
 
-def _data(f: LanguageResult) -> dict[str, Json]:
-    """Return the keys of ``report.json`` that only this kind of report has; texts are not in it.
-
-    ``attacks`` are those on samples; those on patients are under ``patients``, and those on short
-    and long samples under ``lengths``.
-    """
-    c = f.controls
-    played = (
-        ("reference", c.reference),
-        ("spread", c.spread),
-        ("blind", c.blind),
-        ("form", c.form),
-        ("sizes", c.sizes),
-    )
-    found = {name: _or_skipped(x, "auc", "fires", "meaning") for name, x in played}
-    matched = _or_skipped(c.matched, "before", "after", "fall", "kept", "n_bins", "fires")
-    of_matched = {} if isinstance(c.matched, Skipped) else {"attack": f.energies.signal}
-    return {
-        "controls": {
-            "honest": not c.void if c.played else None,
-            "fired": list(c.fired),
-            "reference": found["reference"],
-            "spread": found["spread"],
-            "blind": found["blind"],
-            "form": found["form"],
-            "matched": {**of_matched, **matched},
-            "sizes": found["sizes"],
-        },
-        **measures.attacks_data(f.attacks(f.samples)),
-        **measures.questions_data(f.questions),
-        **({} if f.slices is None else {"slices": measures.groups_data(f.slices)}),
-        "thresholds": [_threshold(x) for x in f.samples.thresholds],
-        "patients": _patients_data(f.patients, f.rows),
-        "lengths": [
-            {
-                **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
-                "attacks": [measures.attack_data(e) for e in x.evaluations],
-            }
-            for x in f.lengths
-        ],
-        "risk": {"skipped": "needs shadow records with known membership"},
-    }
-
-
 def _or_skipped(found: object, *names: str) -> dict[str, Json]:
     return estimate_dict(found) if isinstance(found, Skipped) else pick_values(found, *names)
 
@@ -630,15 +628,3 @@ _OF_THRESHOLDS = {
     "Precision": "The share of members among those called members, if half of those asked about "
     "are members. Where fewer of them are, it is lower.",
 }
-
-
-def _terms(f: LanguageResult) -> dict[str, str]:
-    names = [e.name for e in f.samples.signals if e.name in _OF_SIGNALS]
-    together = " Here it is for all samples of a patient together."
-    return {
-        **_OF_TEXTS,
-        **dict(_OF_SIGNALS[name] for name in names),
-        **_OF_THRESHOLDS,
-        "Epsilon": f"{MEANINGS['Epsilon']}{together if f.energies.of_people else ''}",
-        "Interval": interval(f.level, "texts" if f.energies.by_text else "patients"),
-    }

@@ -111,6 +111,7 @@ class ExtractionAudit(Reported):
         easiest = tuple(
             plain(shorten(f.judged.person[row])) for row in _easiest_people(self, _AT_ONCE)
         )
+        writes = "writes the suffix of a text" if w is _WRITING else "fills in the identifier"
         return Report(
             kind="extraction",
             title="Audit of extraction",
@@ -143,7 +144,19 @@ class ExtractionAudit(Reported):
                 ),
                 Section("people", f"Whose {w.thing}s come first", (_people(self),), "People"),
             ),
-            terms=_terms(w),
+            terms={
+                "Extracted": f"The model {writes} at least once in n tries with a probability of "
+                "at least p, computed from the probabilities of its tokens, not by trying; "
+                "(n, p)-discoverable extraction.",
+                "Reference": "A model that was not trained on the texts. What it gives as readily "
+                "is common text, and no memory.",
+                "Without a prompt": "The model writes texts from its beginning token alone; "
+                "somebody counts if a stretch as long as the suffix stands in one of them.",
+                "Verbatim": f"The model {writes} exactly where it chooses the likeliest token at "
+                "every step.",
+                "Member": "Somebody with a text that the model was trained on.",
+                "Others": "People of the same kind whom the model never saw.",
+            },
             worst=Worst("people", easiest, "" if easiest else f"nobody's {w.thing} was extracted"),
             data={
                 **pick_values(f, "how", "asked", "unit", "contents"),
@@ -708,20 +721,3 @@ def _frame(a: ExtractionAudit) -> pd.DataFrame:
             **({} if f.unprompted is None else {"unprompted": f.unprompted}),
         }
     )
-
-
-def _terms(w: _Words) -> dict[str, str]:
-    writes = "writes the suffix of a text" if w is _WRITING else "fills in the identifier"
-    return {
-        "Extracted": f"The model {writes} at least once in n tries with a probability of at least "
-        "p, computed from the probabilities of its tokens, not by trying; (n, p)-discoverable "
-        "extraction.",
-        "Reference": "A model that was not trained on the texts. What it gives as readily is "
-        "common text, and no memory.",
-        "Without a prompt": "The model writes texts from its beginning token alone; somebody "
-        "counts if a stretch as long as the suffix stands in one of them.",
-        "Verbatim": f"The model {writes} exactly where it chooses the likeliest token at every "
-        "step.",
-        "Member": "Somebody with a text that the model was trained on.",
-        "Others": "People of the same kind whom the model never saw.",
-    }

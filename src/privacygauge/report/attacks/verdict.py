@@ -97,7 +97,29 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         )
         return GradedAttacks(UNTOLD, FEW_APART, (apart, _undetected_leak_text(a)))
     if grade == NONE and asked is not None and (asked.below or asked.group_below is not None):
-        return GradedAttacks(UNTOLD, FEW_BELOW, (_below_text(asked), _undetected_leak_text(a)))
+        # Describe members that are known less than all others.
+        if asked.below:
+            who = (
+                f"at least {several(asked.below, 'member')} of {count(asked.detectable.n_in)} "
+                "score lower than all other records, further than chance explains"
+            )
+        else:
+            assert asked.group_below is not None
+            where = group_label(asked.group_below)
+            who = f"among records with {where} members score lower than non-members, beyond chance"
+        return GradedAttacks(
+            UNTOLD,
+            FEW_BELOW,
+            (
+                (
+                    f"No leak was found on average, but {who}. A model that was made to forget "
+                    "them, or that learnt other labels for them than the file has, would look "
+                    "like this, and whoever knows that can tell them. Labels of the file that are "
+                    "wrong would, too."
+                ),
+                _undetected_leak_text(a),
+            ),
+        )
     if grade == NONE and a.headline.inverted:
         return GradedAttacks(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
     if grade == NONE and asked is not None:
@@ -143,24 +165,6 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     if grade == NONE and asked is not None:
         sentences.append(f"What it could have found: {_least(asked.detectable)}.")
     return GradedAttacks(grade, headline, tuple(sentences), question)
-
-
-def _below_text(asked: Questions) -> str:
-    """Describe members that are known less than all others."""
-    if asked.below:
-        who = (
-            f"at least {several(asked.below, 'member')} of {count(asked.detectable.n_in)} score "
-            "lower than all other records, further than chance explains"
-        )
-    else:
-        assert asked.group_below is not None
-        where = group_label(asked.group_below)
-        who = f"among records with {where} members score lower than non-members, beyond chance"
-    return (
-        f"No leak was found on average, but {who}. A model that was made to forget them, or that "
-        "learnt other labels for them than the file has, would look like this, and whoever knows "
-        "that can tell them. Labels of the file that are wrong would, too."
-    )
 
 
 FEW_BELOW = "Cannot be told: the model knows a few members less than all other records"
