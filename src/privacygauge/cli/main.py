@@ -147,10 +147,7 @@ app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 def command_of(app: typer.Typer) -> Any:
     """Return the click command of an app, with options from a file for all of its commands."""
     found = typer.main.get_command(app)
-    # Add `--config` to a command, or to all commands of a group.
-    alone = typer.Typer(add_completion=False)
-    alone.command()(_config)
-    _extend(found, typer.main.get_command(alone).params)
+    add_config(found)
     return found
 
 
@@ -225,6 +222,13 @@ _HELP = (
     "every command first, then a table for each command, named as it is. What is given on the "
     "command line comes before it."
 )
+
+
+def add_config(app: Command) -> None:
+    """Add ``--config`` to a command, or to all commands of a group."""
+    alone = typer.Typer(add_completion=False)
+    alone.command()(_config)
+    _extend(app, typer.main.get_command(alone).params)
 
 
 def _extend(app: Command, options: list[Parameter]) -> None:

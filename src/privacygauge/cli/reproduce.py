@@ -134,8 +134,7 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
 
 def _print(result: ReproductionResult) -> None:
     from privacygauge.cli.output import emit_rows
-    from privacygauge.papers.catalogue import PROTOCOLS, judgement
-    from privacygauge.papers.item import deviations
+    from privacygauge.papers.catalogue import deviations_of, judgement
     from privacygauge.papers.verdict import cell_row, claim_row, judged_lines
 
     table = result.table
@@ -150,6 +149,5 @@ def _print(result: ReproductionResult) -> None:
     print(f"Verdict: {verdict}")
     for note in table.notes:
         print(f"Note: {note}")
-    for protocol in PROTOCOLS.values():
-        for deviation in deviations(protocol, table.name):
-            print(f"Differs: {deviation}")
+    for deviation in deviations_of(table.name):
+        print(f"Differs: {deviation}")

@@ -552,34 +552,7 @@ def written_unprompted(
     for what the model finds likely, and ask the training set; here the training texts are known,
     and are looked for directly.
     """
-    frame = model.tokenizer.encoded(["a"])[0]
-    config = model.module.config
-    # The frame of the tokenizer where it writes one, as in the training.
-    own = frame.ids[:1].tolist() if frame.framing[0] else []
-    known = [x for x in (*own, config.bos_token_id, config.eos_token_id) if isinstance(x, int)]
-    first = known[0] if known else None
-    if first is None:
-        raise InputError(
-            f"{model.source.path} has no token to begin a text with (bos_token_id, eos_token_id): "
-            "leave unprompted out"
-        )
-    width = _n_tokens(model, how)
-    plan = Plan(
-        name="language",
-        seed=seed,
-        unit="text",
-        n_units=n,
-        units_a_task=min(_AT_ONCE, n),
-        arrays={"ids": ArraySpec(("text", "token"), (n, width), "int32")},
-        settings={
-            "kind": "unprompted",
-            "temperature": how.temperature,
-            "top k": how.top_k,
-            **model_settings(model),
-        },
-    )
-    sampling = Sampling(model, how, first, seed)
-    wrote: Ints = compute_arrays(plan, sampling, kept or AnswerStore())["ids"]
+    wrote = _sampled_ids(model, how, n, seed=seed, kept=kept or AnswerStore())
     encoded = [one.ids[~one.framing] for one in model.tokenizer.encoded(texts)]
     needed = np.array([min(how.suffix, len(ids)) for ids in encoded])
     found = np.zeros(len(encoded), np.bool_)
@@ -632,3 +605,35 @@ class Sampling:
 
 def _n_tokens(model: CausalModel, how: Writing) -> int:
     return min(how.prefix + how.suffix, model.limit - 1)
+
+
+def _sampled_ids(model: CausalModel, how: Writing, n: int, *, seed: int, kept: AnswerStore) -> Ints:
+    """Return the token ids of n written texts, (n, tokens)."""
+    frame = model.tokenizer.encoded(["a"])[0]
+    config = model.module.config
+    # The frame of the tokenizer where it writes one, as in the training.
+    own = frame.ids[:1].tolist() if frame.framing[0] else []
+    known = [x for x in (*own, config.bos_token_id, config.eos_token_id) if isinstance(x, int)]
+    first = known[0] if known else None
+    if first is None:
+        raise InputError(
+            f"{model.source.path} has no token to begin a text with (bos_token_id, eos_token_id): "
+            "leave unprompted out"
+        )
+    width = _n_tokens(model, how)
+    plan = Plan(
+        name="language",
+        seed=seed,
+        unit="text",
+        n_units=n,
+        units_a_task=min(_AT_ONCE, n),
+        arrays={"ids": ArraySpec(("text", "token"), (n, width), "int32")},
+        settings={
+            "kind": "unprompted",
+            "temperature": how.temperature,
+            "top k": how.top_k,
+            **model_settings(model),
+        },
+    )
+    found: Ints = compute_arrays(plan, Sampling(model, how, first, seed), kept)["ids"]
+    return found

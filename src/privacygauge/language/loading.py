@@ -456,15 +456,6 @@ def loading_options(precision: str, device: str) -> dict[str, Any]:
     return options
 
 
-def widen_weights(module: Any, asked: str, device: str) -> str:
-    """Return the precision of a module's saved weights; widen them to float32 if requested."""
-    stored = stored_as(module)
-    on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
-    if asked in ("float32", "faster") or (asked == "own" and stored == "float16" and on_processor):
-        module.float()
-    return stored
-
-
 def move_to_device(module: Any, device: str) -> None:
     """Move a module to a device."""
     import torch

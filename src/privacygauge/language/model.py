@@ -32,7 +32,6 @@ from privacygauge.language.loading import (
     settle_precision,
     sha256_of,
     stored_as,
-    widen_weights,
 )
 from privacygauge.language.tokens import Tokenizer, read_tokenizer, tokenizer_of
 from privacygauge.language.windows import WHOLE, Windows
@@ -337,7 +336,13 @@ def _read_weights(
         )
     folder, adapter = parts
     module = read_module(folder, auto_class, **loading_options(precision, device))
-    stored = widen_weights(module, precision, device)
+    # The precision of a module's saved weights; widen them to float32 if requested.
+    stored = stored_as(module)
+    on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
+    if precision in ("float32", "faster") or (
+        precision == "own" and stored == "float16" and on_processor
+    ):
+        module.float()
     return module if adapter is None else add_adapter(module, adapter), stored
 
 

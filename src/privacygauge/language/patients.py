@@ -369,11 +369,11 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     both = (inside > 0) & (outside > 0)
     tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
 
-    def left(ratio: float) -> float:
+    def kept_at(ratio: float) -> float:
         return float(np.minimum(inside, ratio * outside).sum())
 
     # With ratio r, n members face n / r others: the variance is proportional to (1 + r) / n.
-    worth = [left(ratio) / (1 + ratio) for ratio in tried]
+    worth = [kept_at(ratio) / (1 + ratio) for ratio in tried]
     ratio = float(tried[int(np.argmax(worth))])
     # Drawn in the order of ids: which texts stay does not depend on the order of the rows.
     place = np.empty(len(scores))

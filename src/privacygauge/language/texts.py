@@ -159,8 +159,8 @@ def components(texts: Sequence[str]) -> Ints:
     factor = draw.integers(1, _PRIME, _HASHES, dtype=np.int64)
     shift = draw.integers(0, _PRIME, _HASHES, dtype=np.int64)
     signs = np.empty((len(shingles), _HASHES), np.int64)
-    for i, found in enumerate(shingles):
-        values = np.fromiter(found, np.int64, len(found)) % _PRIME
+    for i, own in enumerate(shingles):
+        values = np.fromiter(own, np.int64, len(own)) % _PRIME
         signs[i] = ((values[:, None] * factor + shift) % _PRIME).min(axis=0)
     parent = np.arange(len(different))
     for some in _sharing_rare(shingles):

@@ -29,7 +29,7 @@ from privacygauge.papers import (
     song2021_thresholds,
     song2021_training,
 )
-from privacygauge.papers.item import Entry, Item, item_title
+from privacygauge.papers.item import Entry, Item, deviations, item_title
 from privacygauge.papers.table import Reproduction
 from privacygauge.papers.verdict import FULL, QUICK, Judgement
 
@@ -181,6 +181,11 @@ PROTOCOLS: Mapping[str, tuple[Entry, ...]] = {
     feldman2019.PAPER: feldman2019_items.ENTRIES,
 }
 """Paper to its stated settings, each with ours."""
+
+
+def deviations_of(name: str) -> tuple[str, ...]:
+    """Return one sentence for each stated setting in which a reproduction differs."""
+    return tuple(text for one in PROTOCOLS.values() for text in deviations(one, name))
 
 
 def judgement(name: str, form: str = FULL, data: Collection[str] = ()) -> Judgement:

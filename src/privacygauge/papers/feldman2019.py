@@ -352,7 +352,7 @@ def feldman_fig4(effort: Effort) -> Table:
             analyst=NaiveBayes(),
             deal=Uniform(POINTS, m),
             k=k,
-            trials=min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200),
+            trials=_trials(k, effort),
         )
         for (b, m), k in needed.items()
     ]
@@ -480,6 +480,14 @@ def _slopes(
 
 def _power_between(few: int, many: int, ratio: float) -> float:
     return math.log(many / few) / math.log(ratio)
+
+
+def _trials(k: int, effort: Effort) -> int:
+    """Return the number of trials: more of them where k is small.
+
+    Plays with few queries are cheap, and their bias is as small beside the same noise.
+    """
+    return min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200)
 
 
 def _label_4(bias: float, m: int) -> str:

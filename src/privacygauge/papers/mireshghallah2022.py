@@ -356,22 +356,6 @@ class Line:
     """Printed numbers, in the order of `COLUMNS`; empty if the paper has no such row."""
 
 
-def row_of(line: Line, scores: Sequence[TextScores], fpr: float) -> Row:
-    """Return a row of a table.
-
-    Parameters
-    ----------
-    line : Line
-    scores : sequence of TextScores
-        Scores of each draw.
-    fpr : float
-        False-positive rate for which thresholds are chosen, in (0, 1).
-    """
-    known = dict(zip(COLUMNS, line.published, strict=True)) if line.published else {}
-    found = over_draws([measure_draw(line.view(draw), fpr) for draw in scores])
-    return Row(line.label, {name: Cell(known.get(name), ours) for name, ours in found.items()})
-
-
 def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped]:
     """Return the numbers of one draw: AUCs, and precision, recall and FPR at every threshold.
 
@@ -609,7 +593,14 @@ def table_by(
             notes = (*notes, few)
         with model_setting(effort) as setting:
             for done, (line, scores) in enumerate(score_lines(setting, kept), 1):
-                rows.append(row_of(line, scores, fpr))
+                known = dict(zip(COLUMNS, line.published, strict=True)) if line.published else {}
+                found = over_draws([measure_draw(line.view(draw), fpr) for draw in scores])
+                rows.append(
+                    Row(
+                        line.label,
+                        {name: Cell(known.get(name), ours) for name, ours in found.items()},
+                    )
+                )
                 effort.told(done, len(kept))
         name = f"mireshghallah-table{number}"
         title = f"Mireshghallah et al. (2022), Table {number}"

@@ -492,8 +492,8 @@ def mireshghallah_claims(effort: Effort) -> Table:
                         drawn.setdefault(", ".join(features), []).append(numbers)
             effort.told(done, len(LINES))
     rows = [_row(claim, drawn) for claim in CLAIMS]
-    for label, (line, column), wanted in CONTROLS:
-        cell = Cell(wanted, mean_over_draws(label, [draw[column] for draw in drawn[line]]))
+    for label, (name, column), wanted in CONTROLS:
+        cell = Cell(wanted, mean_over_draws(label, [draw[column] for draw in drawn[name]]))
         rows.append(Row(f"control: {label}", {"value": cell}))
     notes = (*notes_on(effort), "Published values of controls are what they should be.")
     title = "Mireshghallah et al. (2022), its claims"

@@ -237,9 +237,25 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
     own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
     forms = {FULL: "full form", "quick": "quick form: small, with wide intervals"}
     form = forms.get(result.form, result.form)
+    # The level of the intervals, and the fewest and the most independent units behind.
+    measured = [
+        cell.ours
+        for row in result.table.rows
+        for cell in row.cells.values()
+        if isinstance(cell.ours, Estimate)
+    ]
+    # Exact numbers have no sample.
+    units = [one.n for one in measured if one.low < one.high]
+    if not units:
+        intervals = "exact numbers, "
+    else:
+        low = f"{min(units):,}"
+        high = f"{max(units):,}"
+        said = ", ".join(f"{100 * level:g}%" for level in sorted({one.level for one in measured}))
+        intervals = f"{said} intervals, n = {low if low == high else f'{low} to {high}'}, "
     parts = [
         f"**`{name}`**, {form}{own_data}, seed {result.seed}, "
-        f"{_intervals(result)}"
+        f"{intervals}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
         (
@@ -275,24 +291,6 @@ def _verdict(result: ReproductionResult) -> str:
     """Return a result's verdict, followed by its form if that is not the full one."""
     told = str(judgement(result.table.name, result.form, result.data).of(result.table))
     return told if result.form == FULL else f"{told}, {result.form}"
-
-
-def _intervals(result: ReproductionResult) -> str:
-    """Return the level of the intervals, and the fewest and the most independent units behind."""
-    measured = [
-        cell.ours
-        for row in result.table.rows
-        for cell in row.cells.values()
-        if isinstance(cell.ours, Estimate)
-    ]
-    # Exact numbers have no sample.
-    units = [one.n for one in measured if one.low < one.high]
-    if not units:
-        return "exact numbers, "
-    low = f"{min(units):,}"
-    high = f"{max(units):,}"
-    said = ", ".join(f"{100 * level:g}%" for level in sorted({one.level for one in measured}))
-    return f"{said} intervals, n = {low if low == high else f'{low} to {high}'}, "
 
 
 # A table as a figure: dots with intervals, or lines over a number in the names of its rows.

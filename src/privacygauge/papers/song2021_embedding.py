@@ -198,7 +198,7 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
     # N targets with white-box signals, each with a shadow model trained like it.
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
     # The run keeps one prediction only: the signals come from the weights.
-    rows = data.sides[0].rows[:1]
+    one_row = data.sides[0].rows[:1]
     sides = seen_inside(
         networks,
         data.sides,
@@ -207,7 +207,7 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
         n=effort.some(PAIRS, 1),
         effort=effort,
         kept=effort.run,
-        asked=rows,
+        asked=one_row,
     )
     found = [
         _choose_rows(target, shadow, least=LEAST[data.name], seed=effort.seed, number=number)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from privacygauge.claims.defences.defence import defend_predictions
+from privacygauge.claims.defences.memguard import MemGuard
 from privacygauge.classifiers.game import PredictionGame
 from privacygauge.classifiers.neural import NeuralNasr
 from privacygauge.classifiers.predictions import Predictions
@@ -32,12 +34,19 @@ from privacygauge.papers.song2021 import (
     PURCHASE,
     TEXAS,
     DataSetting,
+    Side,
     available,
     own_note,
     setting,
 )
 from privacygauge.papers.song2021_calibration import TAUGHT, taught_on_target, threshold_rows
-from privacygauge.papers.song2021_tables import NETWORKS, over_pairs, white_box_pairs
+from privacygauge.papers.song2021_tables import (
+    NETWORKS,
+    PAIRS,
+    authors_predictions,
+    over_pairs,
+    trained_sides,
+)
 from privacygauge.papers.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -255,7 +264,28 @@ class _View:
 
 def _views(effort: Effort, data: str) -> tuple[_View, ...]:
     """Return the fits on the authors' predictions and on models trained here."""
-    found = white_box_pairs(effort, data)
+    # Pairs of a target's and a shadow model's predictions, by view. Views are `authors`, `MemGuard`
+    # and `alike` (trained here) on Location30. On the reader's own data there are no predictions of
+    # the authors, and MemGuard is PrivacyGauge's.
+    found: dict[str, list[tuple[Predictions, Predictions]]]
+    trained = trained_sides(effort, 1 if effort.quick else PAIRS, data)
+    alike = [(target.predictions, shadow.predictions) for target, shadow in trained]
+    if data == LOCATION:
+        found = {
+            "authors": [authors_predictions("tc_output")],
+            "MemGuard": [authors_predictions("defense_output")],
+            "alike": alike,
+        }
+    else:
+        # MemGuard is fitted for each model by itself, with draws of its own.
+        defended = [
+            (
+                defend_predictions(MemGuard(), target, seeds.stream(effort.seed, "memguard", i, 0)),
+                defend_predictions(MemGuard(), shadow, seeds.stream(effort.seed, "memguard", i, 1)),
+            )
+            for i, (target, shadow) in enumerate(alike)
+        ]
+        found = {"MemGuard": defended, "alike": alike}
     # On the paper's own data there are no predictions of the authors: ours are the undefended ones.
     undefended = "authors" if "authors" in found else "alike"
     return tuple(
@@ -360,12 +390,7 @@ def song_fig7(effort: Effort) -> Table:
     from networks of 200.
     """
     data = setting(available(TEXAS), effort.seed)
-    target = data.sides[0]
-    # Random parts of nearly equal size.
-    members = np.flatnonzero(target.inside(target.first + target.n_train))
-    folds = np.array_split(
-        seeds.stream(effort.seed, "folds").permutation(members), 4 if effort.quick else PARTS
-    )
+    folds = _folds(4 if effort.quick else PARTS, data.sides[0], effort.seed)
     found = _measure_sensitivity(_train_logits(effort, data, folds), data, folds, effort.seed)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
     correlations = {
@@ -393,6 +418,12 @@ class _Sensitivity:
         """Name to the change, (n,)."""
         net = self.removed - self.another
         return {"removed": self.removed, "another removed": self.another, "net": net}
+
+
+def _folds(n: int, target: Side, seed: int) -> list[Ints]:
+    # Random parts of nearly equal size.
+    members = np.flatnonzero(target.inside(target.first + target.n_train))
+    return np.array_split(seeds.stream(seed, "folds").permutation(members), n)
 
 
 def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArray[Any]:

@@ -19,7 +19,6 @@ from privacygauge.claims.defences.defence import (
     Rounding,
     Temperature,
     TopK,
-    defend_predictions,
 )
 from privacygauge.claims.defences.memguard import MemGuard, NeuralJia
 from privacygauge.classifiers.learned import Learned
@@ -341,33 +340,6 @@ def trained_sides(
         kept=kept,
         asked=asked,
     )
-
-
-def white_box_pairs(
-    effort: Effort, data: str = LOCATION
-) -> dict[str, list[tuple[Predictions, Predictions]]]:
-    """Return pairs of a target's and a shadow model's predictions, by view.
-
-    Views are `authors`, `MemGuard` and `alike` (trained here) on Location30. On the reader's own
-    data there are no predictions of the authors, and MemGuard is PrivacyGauge's.
-    """
-    trained = trained_sides(effort, 1 if effort.quick else PAIRS, data)
-    alike = [(target.predictions, shadow.predictions) for target, shadow in trained]
-    if data == LOCATION:
-        return {
-            "authors": [authors_predictions("tc_output")],
-            "MemGuard": [authors_predictions("defense_output")],
-            "alike": alike,
-        }
-    # MemGuard is fitted for each model by itself, with draws of its own.
-    defended = [
-        (
-            defend_predictions(MemGuard(), target, seeds.stream(effort.seed, "memguard", i, 0)),
-            defend_predictions(MemGuard(), shadow, seeds.stream(effort.seed, "memguard", i, 1)),
-        )
-        for i, (target, shadow) in enumerate(alike)
-    ]
-    return {"MemGuard": defended, "alike": alike}
 
 
 def seen_inside(

@@ -167,7 +167,21 @@ class _Reach:
             return named
         # User code runs here and may raise anything.
         try:
-            return f"{named} {self._sequence(_object_parts(value), owner)}"
+            # The parts of an object: its parameters, its fields, or its pickled state.
+            object_parts: list[Any]
+            if hasattr(value, "get_params"):  # an estimator's fitted state is replaced by training
+                object_parts = sorted(value.get_params(deep=False).items())
+            elif is_dataclass(value):
+                object_parts = sorted(_state(value).items())
+            else:
+                found = value.__reduce_ex__(2)
+                if isinstance(found, str):
+                    object_parts = [found]
+                else:
+                    object_parts = [
+                        list(part) if isinstance(part, Iterator) else part for part in found
+                    ]
+            return f"{named} {self._sequence(object_parts, owner)}"
         except Exception:  # noqa: BLE001
             self.unchecked.add(f"{owner}: a {kind.__name__}, whose content cannot be compared")
             return named
@@ -310,18 +324,6 @@ def _state(value: Any) -> dict[str, Any]:
     if is_dataclass(value):
         return {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
     return dict(getattr(value, "__dict__", {}))
-
-
-def _object_parts(value: Any) -> list[Any]:
-    """Return the parts of an object: its parameters, its fields, or its pickled state."""
-    if hasattr(value, "get_params"):  # an estimator's fitted state is replaced by training
-        return sorted(value.get_params(deep=False).items())
-    if is_dataclass(value):
-        return sorted(_state(value).items())
-    found = value.__reduce_ex__(2)
-    if isinstance(found, str):
-        return [found]
-    return [list(part) if isinstance(part, Iterator) else part for part in found]
 
 
 def _array(values: np.ndarray) -> str:

@@ -425,6 +425,19 @@ _POLL = 0.05
 """Seconds between two looks at what is done."""
 
 
+def _require_versions_on_dask(client: Any) -> None:
+    """Refuse workers with other versions, which might fail to unpickle the work."""
+    # A function of the standard library, which every worker can run.
+    for package, here in versions_here().items():
+        for there in client.run(metadata.version, package, on_error="return").values():
+            if isinstance(there, metadata.PackageNotFoundError):
+                require_versions({package: here}, {package: ""})
+            elif isinstance(there, str):
+                require_versions({package: here}, {package: there})
+            # Any other answer comes from a worker that died meanwhile: it computes nothing, and
+            # the one that replaces it has the same environment.
+
+
 def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
     """Run the tasks on Dask directly, since joblib waits forever if Dask gives up on a task.
 
@@ -433,14 +446,7 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
     distributed = sys.modules["distributed"]
     futures: list[Any] = []
     try:
-        # Refuse workers with other versions, which might fail to unpickle the work.
-        # A function of the standard library, which every worker can run.
-        for package, here in versions_here().items():
-            for there in client.run(metadata.version, package, on_error="return").values():
-                if isinstance(there, metadata.PackageNotFoundError):
-                    require_versions({package: here}, {package: ""})
-                elif isinstance(there, str):
-                    require_versions({package: here}, {package: there})
+        _require_versions_on_dask(client)
         # The work is the result of a task: unlike scattered data, Dask computes it again if the
         # worker that holds it dies.
         shared = client.submit(functools.partial(_same_work, ship(work)), pure=False)

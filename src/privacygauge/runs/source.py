@@ -137,7 +137,19 @@ def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
             imports.update(f"{base}.{alias.name}".strip(".") for alias in node.names)
     pieces: dict[str, str] = {}
     for statement in tree.body:
-        bound = _bound(statement)
+        # The name bound by a definition or by an assignment to a single name.
+        bound: str | None
+        if isinstance(statement, _DEFINITIONS):
+            bound = statement.name
+        else:
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            targets = (
+                [statement.target]
+                if isinstance(statement, ast.AnnAssign | ast.AugAssign)
+                else targets
+            )
+            only = targets[0] if len(targets) == 1 else None
+            bound = only.id if isinstance(only, ast.Name) else None
         name = f"{module}.{bound}" if bound else f"the top level of {module}"
         pieces[name] = digest(pieces.get(name, "") + ast.dump(statement))
     return _Source(tuple(sorted(imports)), pieces)
@@ -152,16 +164,6 @@ def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
             if path.is_file() and not is_installed(str(path)):
                 yield ".".join(parts[:number]), path
                 break
-
-
-def _bound(node: ast.stmt) -> str | None:
-    """Return the name bound by a definition or by an assignment to a single name."""
-    if isinstance(node, _DEFINITIONS):
-        return node.name
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    targets = [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else targets
-    only = targets[0] if len(targets) == 1 else None
-    return only.id if isinstance(only, ast.Name) else None
 
 
 OWN = "privacygauge"

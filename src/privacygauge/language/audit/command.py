@@ -211,7 +211,14 @@ class LanguageRequest(Request):
             if self.recall is not None and population is None:
                 raise InputError("--recall needs --population: it puts texts of it before others")
         else:
-            for name in (*self._of_models(), *(("--jobs",) if jobs != 1 else ())):
+            for name in (
+                *tuple(
+                    asked.flag
+                    for f, asked in self.asked()
+                    if asked.panel in (_MODELS, _ASKING) and getattr(self, f.name) != f.default
+                ),
+                *(("--jobs",) if jobs != 1 else ()),
+            ):
                 raise InputError(f"{name} goes with --target, a model; --scores holds energies")
         for name, asked in self._asked_by_name().items():
             value = getattr(self, name)
@@ -248,14 +255,6 @@ class LanguageRequest(Request):
             raise InputError("--reference must be the URL of a server too, or left out")
         name = self.reference_name or self.model_name
         return EndpointModel(target, self.model_name), EndpointModel(reference, name)
-
-    def _of_models(self) -> tuple[str, ...]:
-        """Return the given options that belong to a model."""
-        return tuple(
-            asked.flag
-            for f, asked in self.asked()
-            if asked.panel in (_MODELS, _ASKING) and getattr(self, f.name) != f.default
-        )
 
     @property
     def keeps(self) -> bool:

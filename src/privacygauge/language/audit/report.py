@@ -11,7 +11,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.audit.verdict import LanguageResult, leading, measured_on, verdict
 from privacygauge.language.controls import ControlFinding, MatchedAttack
-from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
+from privacygauge.language.units import ThresholdFinding, UnitFindings
 from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest, roc_frame
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
@@ -333,6 +333,25 @@ def report(f: LanguageResult) -> Report:
     of_matched = {} if isinstance(c.matched, Skipped) else {"attack": f.energies.signal}
     names = [e.name for e in f.samples.signals if e.name in _OF_SIGNALS]
     together = " Here it is for all samples of a patient together."
+    if isinstance(f.patients, Skipped):
+        patients_data = estimate_dict(f.patients)
+    else:
+        assert f.rows is not None
+        patients_data = {
+            **pick_values(f.patients, "n_in", "n_out"),
+            "headline": measures.headline_data(f.patients.headline),
+            "attacks": [measures.attack_data(e) for e in f.patients.evaluations],
+            "thresholds": [_threshold(x) for x in f.patients.thresholds],
+            "worst": [
+                {
+                    "group": f.rows.names[i],
+                    "samples": int(f.rows.samples[i]),
+                    "score": float(f.rows.score[i]),
+                }
+                for i in f.rows.order[:RECORDS].tolist()
+            ],
+            "notes": list(f.patients.notes),
+        }
     return Report(
         "language",
         "A language model, from energies of texts",
@@ -383,7 +402,7 @@ def report(f: LanguageResult) -> Report:
             **measures.questions_data(f.questions),
             **({} if f.slices is None else {"slices": measures.groups_data(f.slices)}),
             "thresholds": [_threshold(x) for x in f.samples.thresholds],
-            "patients": _patients_data(f.patients, f.rows),
+            "patients": patients_data,
             "lengths": [
                 {
                     **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
@@ -527,27 +546,6 @@ def _threshold(found: ThresholdFinding) -> Json:
     return {
         **pick_values(found, "attack", "kind", asked_fpr="asked", realised_fpr="realised"),
         **pick_values(found, "kept", "score", "n"),
-    }
-
-
-def _patients_data(unit: UnitFindings | Skipped, rows: PatientRows | None) -> Json:
-    if isinstance(unit, Skipped):
-        return estimate_dict(unit)
-    assert rows is not None
-    return {
-        **pick_values(unit, "n_in", "n_out"),
-        "headline": measures.headline_data(unit.headline),
-        "attacks": [measures.attack_data(e) for e in unit.evaluations],
-        "thresholds": [_threshold(x) for x in unit.thresholds],
-        "worst": [
-            {
-                "group": rows.names[i],
-                "samples": int(rows.samples[i]),
-                "score": float(rows.score[i]),
-            }
-            for i in rows.order[:RECORDS].tolist()
-        ],
-        "notes": list(unit.notes),
     }
 
 

@@ -132,7 +132,21 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
             return GradedAttacks(UNTOLD, TOO_FEW, (too_few, _undetected_leak_text(a)))
     question: Literal["average", "records", "groups"] = "average"
     if grade in (average, NONE):
-        headline = _headline(a, base, grade, found)
+        n = len(a.evaluations)
+        if grade == NONE:
+            none = f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
+            headline = f"No leak found: {none} clearly better than guessing"
+        else:
+            if grade != base and found is not None:
+                leak = "a few records are badly exposed"
+            elif grade != base:
+                leak = "scores give members away, though guesses hardly do"
+            elif a.headline.reached.by_ranking:
+                leak = f"{ranked_pairs(a.headline.auc)}, which guesses hide"
+            else:
+                right = f"are right {percent(a.headline.accuracy.value)} of the time"
+                leak = f"guesses about who was in the data {right}"
+            headline = f"{grade.word.capitalize()} leak: {leak}"
     elif asked is not None and grade == few:
         question = "records"
         verb = "stands out" if asked.exposed == 1 else "stand out"
@@ -259,23 +273,6 @@ def _standing_out(questions: Questions | None) -> Iterator[str]:
         f"{several(found.exposed, 'member')} of {count(found.n_in)} would not stand there without "
         "the release, whatever the average says."
     )
-
-
-def _headline(a: Attacks, base: Grade, grade: Grade, found: Exposure | None) -> str:
-    n = len(a.evaluations)
-    if grade == NONE:
-        none = f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
-        return f"No leak found: {none} clearly better than guessing"
-    if grade != base and found is not None:
-        leak = "a few records are badly exposed"
-    elif grade != base:
-        leak = "scores give members away, though guesses hardly do"
-    elif a.headline.reached.by_ranking:
-        leak = f"{ranked_pairs(a.headline.auc)}, which guesses hide"
-    else:
-        right = f"are right {percent(a.headline.accuracy.value)} of the time"
-        leak = f"guesses about who was in the data {right}"
-    return f"{grade.word.capitalize()} leak: {leak}"
 
 
 def _ability(a: Attacks) -> Iterator[str]:
