@@ -19,8 +19,7 @@ from privacygauge.classifiers.audit.result import Audit
 from privacygauge.classifiers.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.equal_rows import equal_rows
-from privacygauge.core.units import number_units
+from privacygauge.core.units import equal_rows, number_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
 from privacygauge.hooks.audited import dealt

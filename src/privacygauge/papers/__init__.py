@@ -1,8 +1,7 @@
 """Published tables and figures, remade and set beside the papers' numbers."""
 
 from privacygauge.papers.catalogue import ITEMS, REPRODUCTIONS, reproduction
-from privacygauge.papers.item import Item, Status
-from privacygauge.papers.table import Cell, Effort, Reproduction, Row, Table
+from privacygauge.papers.table import Cell, Effort, Item, Reproduction, Row, Status, Table
 from privacygauge.papers.verdict import Claim, Judgement, Verdict
 
 __all__ = [

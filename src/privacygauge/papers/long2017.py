@@ -41,10 +41,9 @@ from privacygauge.datasets.local_copies import (
 )
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, WEIGHT, adult, adult_binary
 from privacygauge.errors import InputError
-from privacygauge.evaluate.correlation import correlation
 from privacygauge.evaluate.decision import EQUAL_SIDES, with_odds
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.rates import proportion
+from privacygauge.evaluate.rates import correlation, proportion
 from privacygauge.papers.table import Cell, Effort, Row, Table, exact, part_of
 
 CANDIDATES = 2_000

@@ -30,8 +30,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import adult, adult_binary
 from privacygauge.evaluate.by_target import PerTarget
-from privacygauge.evaluate.correlation import correlation
-from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.evaluate.rates import correlation, mean, proportion
 from privacygauge.papers.long2017 import (
     LEVEL,
     NUMBERS,

@@ -14,8 +14,7 @@ import numpy as np
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.papers.catalogue import ITEMS, PROTOCOLS, REPRODUCTIONS, judgement
-from privacygauge.papers.item import Item, Status, value_text
-from privacygauge.papers.table import Cell, Reproduction, Table
+from privacygauge.papers.table import Cell, Item, Reproduction, Status, Table, value_text
 from privacygauge.papers.verdict import (
     FULL,
     Judgement,
@@ -175,13 +174,7 @@ def page(results: Path) -> str:
         If a result cannot be read.
     """
     known = results_in(results)
-    parts = [
-        "# Reproduction\n",
-        table_of(
-            ("paper", "item", "shows", "status", "verdict"),
-            [(item.paper, *_entry(item, known)) for item in ITEMS],
-        ),
-    ]
+    parts = ["# Reproduction\n", index(known)]
     parts += [
         f"## {name}\n\n{result_markdown(result, f'{name}.json')}" for name, result in known.items()
     ]
@@ -192,6 +185,27 @@ def results_in(folder: Path) -> Mapping[str, ReproductionResult]:
     """Return name to result for the files of a folder, in the catalogue's order."""
     paths = {known.name: folder / f"{known.name}.json" for known in REPRODUCTIONS}
     return {name: read_result(path) for name, path in paths.items() if path.is_file()}
+
+
+def index(known: Mapping[str, ReproductionResult], paper: str | None = None) -> str:
+    """Return the index of the papers' tables and figures with status and verdict, as Markdown.
+
+    Parameters
+    ----------
+    known : mapping of str to ReproductionResult
+        Results by name.
+    paper : str or None, default None
+        Authors and year, for the items of one paper with the reason for each status.
+    """
+    if paper is None:
+        return table_of(
+            ("paper", "item", "shows", "status", "verdict"),
+            [(item.paper, *_entry(item, known)) for item in ITEMS],
+        )
+    return table_of(
+        ("item", "shows", "status", "verdict", "which data, which part"),
+        [(*_entry(item, known), item.why) for item in ITEMS if item.paper == paper],
+    )
 
 
 def protocol(paper: str) -> str:

@@ -15,8 +15,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.correlation import rank_correlation
-from privacygauge.evaluate.rates import difference, mean, proportion
+from privacygauge.evaluate.rates import difference, mean, proportion, rank_correlation
 from privacygauge.papers.song2021 import LEVEL, LOCATION, TEXAS, setting
 from privacygauge.papers.song2021_calibration import (
     QUICK,

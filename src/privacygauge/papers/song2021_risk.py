@@ -24,9 +24,8 @@ from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, Scores, play
-from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.defences import quantile
-from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.evaluate.rates import mean, proportion, rank_correlation
 from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk, reliability
 from privacygauge.papers.song2021 import (
     LEVEL,

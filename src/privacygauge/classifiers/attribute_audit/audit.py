@@ -19,8 +19,8 @@ from privacygauge.classifiers.attributes_judged import (
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.detectable import POWER, detectable_with
+from privacygauge.evaluate.rates import BothSides
 from privacygauge.evaluate.tail import Tail
-from privacygauge.evaluate.two_samples import BothSides
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction, grades

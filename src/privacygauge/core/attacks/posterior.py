@@ -269,11 +269,7 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
 
     That is, within one standard error of the smallest squared error (Breiman et al. 1984).
     """
-    # Drawn by rank inside each class and side: every fold has rows of all of them, and neither
-    # the order of the rows nor the labels of the classes matter.
-    rank = _rank_in_group(signal, member, stratum)
-    luck = stream(0, "folds").random(len(signal))[rank]
-    fold = _rank_in_group(luck, member, stratum) % 5
+    fold = _folds(signal, member, stratum)
     # Members and non-members of every class have equal total weights: otherwise a fit that only
     # learns the share of members in each class would seem to predict.
     n_all = np.bincount(stratum, minlength=n_classes)
@@ -304,6 +300,14 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     worse = errors - errors[best]
     allowed = worse.std(axis=1) / np.sqrt(len(signal))
     return float(_SHRINKAGES[int(np.flatnonzero(mean - mean[best] <= allowed)[-1])])
+
+
+def _folds(signal: Floats, member: Bools, stratum: Ints) -> Ints:
+    # Drawn by rank inside each class and side: every fold has rows of all of them, and neither
+    # the order of the rows nor the labels of the classes matter.
+    rank = _rank_in_group(signal, member, stratum)
+    luck = stream(0, "folds").random(len(signal))[rank]
+    return _rank_in_group(luck, member, stratum) % 5
 
 
 def _rank_in_group(values: Floats, member: Bools, stratum: Ints) -> Ints:

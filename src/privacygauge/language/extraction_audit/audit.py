@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
-from privacygauge.evaluate.two_samples import BothSides
+from privacygauge.evaluate.rates import BothSides
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.language.extracted import (
@@ -28,9 +28,9 @@ from privacygauge.language.extracted import (
     judged_texts,
     measure_extraction,
 )
-from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.loading import Precision
 from privacygauge.language.model import MaskedModel, Model
+from privacygauge.language.model_options import Tries, Writing
 from privacygauge.language.text_energies import (
     check_one_kind,
     compared_models,

@@ -9,8 +9,7 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.units import foremost
-from privacygauge.evaluate.curves import roc_curves
-from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.evaluation import Evaluation, roc_curves
 from privacygauge.evaluate.played import Records
 from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import decimal, plain, shorten
