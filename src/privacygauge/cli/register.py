@@ -12,9 +12,8 @@ from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.errors import InputError
 from privacygauge.kinds.request import Metric
-from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import url_of
-from privacygauge.runs.results import require_free
+from privacygauge.runs.results import check_writable, require_free
 
 if TYPE_CHECKING:
     from privacygauge.releases.audit import RiskRegister

@@ -136,7 +136,20 @@ def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], 
     HeadError
         If this is not the head of an array of numbers or texts, or has an impossible shape.
     """
-    text = _head_text(stream)
+    magic = stream.read(8)
+    length = _LENGTH.get((magic[6], magic[7])) if len(magic) == 8 else None
+    if length is None or magic[:6] != _MAGIC:
+        raise HeadError("it does not begin as numpy.save begins an array")
+    packed = stream.read(struct.calcsize(length))
+    if len(packed) < struct.calcsize(length):
+        raise HeadError("its head is cut off")
+    (size,) = struct.unpack(length, packed)
+    # `size` may be up to 4 GiB in a forged head.
+    head = stream.read(min(size, _LONGEST))
+    if len(head) < size:
+        raise HeadError("its head is cut off, or too long")
+    # Every byte is a character in Latin-1: what is not allowed is refused by the pattern.
+    text = head.decode("latin-1")
     found = _HEAD.fullmatch(text)
     if not found:
         raise HeadError("its head is not one that numpy.save writes")
@@ -154,23 +167,6 @@ def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], 
     if not n_bytes and prod(d for d in shape if d) > _MOST_EMPTY:
         raise HeadError(f"its head promises the shape {shape} without values")
     return shape, fields["fortran_order"] == "True", dtype, n_bytes
-
-
-def _head_text(stream: IO[bytes]) -> str:
-    magic = stream.read(8)
-    length = _LENGTH.get((magic[6], magic[7])) if len(magic) == 8 else None
-    if length is None or magic[:6] != _MAGIC:
-        raise HeadError("it does not begin as numpy.save begins an array")
-    packed = stream.read(struct.calcsize(length))
-    if len(packed) < struct.calcsize(length):
-        raise HeadError("its head is cut off")
-    (size,) = struct.unpack(length, packed)
-    # `size` may be up to 4 GiB in a forged head.
-    text = stream.read(min(size, _LONGEST))
-    if len(text) < size:
-        raise HeadError("its head is cut off, or too long")
-    # Every byte is a character in Latin-1: what is not allowed is refused by the pattern.
-    return text.decode("latin-1")
 
 
 def _dtype(text: str) -> np.dtype[Any]:

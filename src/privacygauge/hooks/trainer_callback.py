@@ -32,9 +32,8 @@ from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.splitting import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts, tokens_of_training
-from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import scratch
-from privacygauge.runs.results import require_free
+from privacygauge.runs.results import check_writable, require_free
 
 Row = dict[str, Any]
 """A record of the training set."""

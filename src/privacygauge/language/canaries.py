@@ -20,7 +20,7 @@ from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.texts import Texts
-from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.results import check_writable, write_all
 
 # Names of made-up persons, put into texts (Table 6).
 

@@ -22,8 +22,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.language.text_files import TextRecords, TextRecordsLike, as_texts
 from privacygauge.language.texts import Texts, number_names, plain_texts
-from privacygauge.runs.atomic import check_writable
-from privacygauge.runs.results import write_results
+from privacygauge.runs.results import check_writable, write_results
 
 # The coins of a test on disk: each person's side, so that a later audit can trust the sides.
 

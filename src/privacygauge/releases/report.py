@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.releases.line import Number, RegisterLine, RegisterResult
-from privacygauge.report.document import DataFrame, frame, pick_values
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
     Block,
     Cell,
+    DataFrame,
     Grade,
     Heading,
     Items,
@@ -23,7 +23,9 @@ from privacygauge.report.values import (
     Table,
     Verdict,
     Worst,
+    frame,
     pairs,
+    pick_values,
     table,
     text,
 )
@@ -95,6 +97,31 @@ def report(r: RegisterResult) -> Report:
     )
     # "Cannot be told" and "not judged" are not on the scale.
     held = scale if grade in scale else (grade,)
+    advice: list[str] = []
+    for one in _open(r)[:_NAMED]:
+        advice.append(f"{plain(one.name)}: {one.advice[0] if one.advice else one.headline}")
+    if not _open(r):
+        advice.append("Read the warnings of each audit before you rely on it.")
+    advice += _further_findings_text(r, "comes with advice of its own")
+    advice.append("Keep this register with the release, and write it again after every new audit.")
+    n_audits = len(r.lines)
+    worst = r.severity
+    of = (
+        f"{count(r.counts[worst])} of {count(n_audits)} audits"
+        if n_audits > 1
+        else "the only audit"
+    )
+    # A single worst line is named: lines are sorted, so that it is the first.
+    alone = r.counts[worst] == 1 and n_audits > 1
+    name = f": {plain(r.lines[0].name)}" if alone else ""
+    if worst is Severity.NOTHING:
+        headline = "Nothing found" if n_audits == 1 else f"Nothing found, in {of}"
+    elif worst is Severity.UNJUDGED:
+        headline = "Not judged: records were ranked, and nothing was attacked"
+    elif worst is Severity.UNTOLD:
+        headline = f"Not settled: it cannot be told in {of}{name}"
+    else:
+        headline = f"{worst.capitalize()} findings in {of}{name}"
     return Report(
         "register",
         "Risk register",
@@ -106,10 +133,10 @@ def report(r: RegisterResult) -> Report:
         verdict=Verdict(
             grade=grade,
             scale=held,
-            headline=_headline(r),
+            headline=headline,
             sentences=sentences,
             unsaid=UNSAID,
-            advice=tuple(_advice(r)),
+            advice=tuple(advice),
         ),
         measures=tuple(measures),
         sections=(
@@ -180,22 +207,6 @@ def lines_frame(r: RegisterResult) -> DataFrame:
     return frame([_row(line) for line in r.lines])
 
 
-def _headline(r: RegisterResult) -> str:
-    n = len(r.lines)
-    worst = r.severity
-    of = f"{count(r.counts[worst])} of {count(n)} audits" if n > 1 else "the only audit"
-    # A single worst line is named: lines are sorted, so that it is the first.
-    alone = r.counts[worst] == 1 and n > 1
-    name = f": {plain(r.lines[0].name)}" if alone else ""
-    if worst is Severity.NOTHING:
-        return "Nothing found" if n == 1 else f"Nothing found, in {of}"
-    if worst is Severity.UNJUDGED:
-        return "Not judged: records were ranked, and nothing was attacked"
-    if worst is Severity.UNTOLD:
-        return f"Not settled: it cannot be told in {of}{name}"
-    return f"{worst.capitalize()} findings in {of}{name}"
-
-
 def _open(r: RegisterResult) -> list[RegisterLine]:
     return [line for line in r.lines if line.severity in _OPEN]
 
@@ -204,15 +215,6 @@ def _further_findings_text(r: RegisterResult, what: str) -> Iterator[str]:
     if more := _open(r)[_NAMED:]:
         names = ", ".join(plain(line.name) for line in more)
         yield f"What was found in {names} {what}: see below."
-
-
-def _advice(r: RegisterResult) -> Iterator[str]:
-    for line in _open(r)[:_NAMED]:
-        yield f"{plain(line.name)}: {line.advice[0] if line.advice else line.headline}"
-    if not _open(r):
-        yield "Read the warnings of each audit before you rely on it."
-    yield from _further_findings_text(r, "comes with advice of its own")
-    yield "Keep this register with the release, and write it again after every new audit."
 
 
 def _table(r: RegisterResult) -> Table:

@@ -227,7 +227,12 @@ def open_run(
     replaces = stored is not None and is_void(path) and not _is_same(stored, plan, checksums)
     if replaces:
         with folder.held():
-            _clear(folder)
+            # Remove a run and the runs inside it.
+            inner = [
+                key for key in folder.names() if _stored_record(Folder(f"{folder.path}/{key}"))
+            ]
+            for key in (*inner, CLAIMS, FAILED, _GROUP, _RECORD):
+                folder.remove(key)
         stored = None
     if stored is not None:
         if plan.grown_from(stored.plan) and way() is Way.ALONE:
@@ -323,13 +328,6 @@ def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
     except InputError:
         return False
     return True
-
-
-def _clear(folder: Folder) -> None:
-    """Remove a run and the runs inside it."""
-    inner = [name for name in folder.names() if _stored_record(Folder(f"{folder.path}/{name}"))]
-    for name in (*inner, CLAIMS, FAILED, _GROUP, _RECORD):
-        folder.remove(name)
 
 
 def read_run(path: str | Path) -> Run:

@@ -54,7 +54,6 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session, Work
-from privacygauge.report.document import estimate_dict, finite, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -65,7 +64,18 @@ from privacygauge.report.numbers import (
     rate,
     several,
 )
-from privacygauge.report.values import About, Axes, Json, Measure, Report, Worst
+from privacygauge.report.values import (
+    About,
+    Axes,
+    Json,
+    Measure,
+    Report,
+    Worst,
+    estimate_dict,
+    finite,
+    names_of,
+    pick_values,
+)
 from privacygauge.runs.store import plan_in
 
 

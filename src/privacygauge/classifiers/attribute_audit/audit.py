@@ -24,7 +24,6 @@ from privacygauge.evaluate.tail import Tail
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction, grades
-from privacygauge.report.document import frame, names_of, values_of
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -52,9 +51,12 @@ from privacygauge.report.values import (
     Tone,
     Verdict,
     Worst,
+    frame,
+    names_of,
     note,
     table,
     text,
+    values_of,
 )
 from privacygauge.runs.options import Options, keyword
 

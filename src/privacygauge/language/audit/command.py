@@ -337,7 +337,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         # Audit a model, computing the energies that the run does not hold yet.
         from privacygauge.language.audit.audit import audit_causal, audit_masked
         from privacygauge.language.windows import Windows
-        from privacygauge.runs.atomic import check_writable
+        from privacygauge.runs.results import check_writable
 
         target, reference, *_ = asked.models_and_texts
         texts = asked.models_and_texts[2:]

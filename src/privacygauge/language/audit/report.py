@@ -15,7 +15,6 @@ from privacygauge.language.units import ThresholdFinding, UnitFindings
 from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest, roc_frame
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
-from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, pick_values
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -34,6 +33,7 @@ from privacygauge.report.values import (
     Block,
     Cell,
     Content,
+    DataFrame,
     Heading,
     Json,
     Measure,
@@ -42,7 +42,11 @@ from privacygauge.report.values import (
     Section,
     Table,
     Worst,
+    estimate_dict,
+    frame,
+    names_of,
     note,
+    pick_values,
     table,
     text,
 )
@@ -253,19 +257,6 @@ def _lengths(f: LanguageResult) -> Iterator[Block]:
         yield _attacks(part.evaluations, best, f"length-{part.name}", title)
 
 
-def _curves(f: LanguageResult) -> Iterator[Plot]:
-    signals = f.samples.signals
-    name = plain(f.headline.attack.name)
-    # Logarithmic axes first: a leak of a few people shows only at few false alarms.
-    yield plots.roc_log(signals, caption=_LOG)
-    yield plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing.")
-    if not isinstance(f.patients, Skipped):
-        title = "ROC curves, patient by patient"
-        yield plots.roc_log(f.patients.signals, name="roc-patients", title=title, caption=_LOG)
-    words = f"The scores of {name} for members and non-members. {plots.areas(signals)}"
-    yield plots.scores(f.headline.attack, title=name, words=words, wide=False)
-
-
 def _riskiest(f: LanguageResult) -> Iterator[Block]:
     found = riskiest(f)
     hidden = "" if f.records.contents else "; their texts are not in this file"
@@ -352,6 +343,21 @@ def report(f: LanguageResult) -> Report:
             ],
             "notes": list(f.patients.notes),
         }
+    curves: list[Plot] = []
+    signals = f.samples.signals
+    headline = plain(f.headline.attack.name)
+    # Logarithmic axes first: a leak of a few people shows only at few false alarms.
+    curves.append(plots.roc_log(signals, caption=_LOG))
+    curves.append(
+        plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing.")
+    )
+    if not isinstance(f.patients, Skipped):
+        title = "ROC curves, patient by patient"
+        curves.append(
+            plots.roc_log(f.patients.signals, name="roc-patients", title=title, caption=_LOG)
+        )
+    words = f"The scores of {headline} for members and non-members. {plots.areas(signals)}"
+    curves.append(plots.scores(f.headline.attack, title=headline, words=words, wide=False))
     return Report(
         "language",
         "A language model, from energies of texts",
@@ -376,7 +382,7 @@ def report(f: LanguageResult) -> Report:
             *(() if questions is None else (questions,)),
             *(() if f.slices is None else (measures.groups_section(f.slices),)),
             Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
-            Section("curves", "Curves", tuple(_curves(f))),
+            Section("curves", "Curves", tuple(curves)),
             Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
         ),
         terms={

@@ -39,7 +39,6 @@ from privacygauge.language.text_energies import (
 )
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.report import direction
-from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.grades import UNTOLD, untold_verdict
 from privacygauge.report.numbers import (
     Shown,
@@ -63,13 +62,14 @@ from privacygauge.report.values import (
     Report,
     Section,
     Severity,
-    Table,
     Verdict,
     Worst,
     gauge_limits,
     note,
+    pick_values,
     table,
     text,
+    values_of,
 )
 from privacygauge.runs.options import keyword
 
@@ -98,7 +98,25 @@ class ExtractionAudit(Reported):
         """Return the report, as plain values."""
         f = self.found
         w = _words(self)
-        ways = _ways(self)
+        n = self.found.asked.tries
+        names = {
+            SAMPLED: f"Target alone, {_tries(n)}",
+            VERBATIM: "Target alone, verbatim",
+            NEAR: f"Target alone, at most {several(f.asked.edits, 'edit')}",
+            UNPROMPTED: f"Target alone, {several(f.asked.unprompted, 'text')} without a prompt",
+        }
+        both = {"Target": f.target, "Reference": f.reference} if f.reference is not None else {}
+        hits = {f"{name}, {_tries(n)}": f.by(model, n) for name, model in both.items()}
+        hits |= {names[way]: hit for way, hit in f.hits.items()}
+        ways = table(
+            "ways",
+            f"People with {_words(self).one} that can be extracted",
+            [{"By": name, **_rates_by_side(_rates(self, hit))} for name, hit in hits.items()],
+            "Target alone: what the reference gives at the same tries does not count. Verbatim: "
+            "the likeliest token is chosen at every step.",
+            prose=("By",),
+            best=[name == names[SAMPLED] for name in hits],
+        )
         tries = table(
             "tries",
             "By the number of tries",
@@ -536,29 +554,6 @@ def _measures(a: ExtractionAudit) -> Iterator[Measure]:
 def _rates_by_side(x: BothSides) -> dict[str, Content]:
     found = {"Members": x.members, "Others": x.others, "Difference": x.difference}
     return {name: percent_estimate(estimate) for name, estimate in found.items()}
-
-
-def _ways(a: ExtractionAudit) -> Table:
-    f = a.found
-    n = a.found.asked.tries
-    names = {
-        SAMPLED: f"Target alone, {_tries(n)}",
-        VERBATIM: "Target alone, verbatim",
-        NEAR: f"Target alone, at most {several(f.asked.edits, 'edit')}",
-        UNPROMPTED: f"Target alone, {several(f.asked.unprompted, 'text')} without a prompt",
-    }
-    both = {"Target": f.target, "Reference": f.reference} if f.reference is not None else {}
-    hits = {f"{name}, {_tries(n)}": f.by(model, n) for name, model in both.items()}
-    hits |= {names[way]: hit for way, hit in f.hits.items()}
-    return table(
-        "ways",
-        f"People with {_words(a).one} that can be extracted",
-        [{"By": name, **_rates_by_side(_rates(a, hit))} for name, hit in hits.items()],
-        "Target alone: what the reference gives at the same tries does not count. Verbatim: the "
-        "likeliest token is chosen at every step.",
-        prose=("By",),
-        best=[name == names[SAMPLED] for name in hits],
-    )
 
 
 def _by_copies(a: ExtractionAudit) -> Iterator[Block]:

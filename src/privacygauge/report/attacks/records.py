@@ -11,9 +11,8 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.units import foremost
 from privacygauge.evaluate.evaluation import Evaluation, roc_curves
 from privacygauge.evaluate.played import Records
-from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import decimal, plain, shorten
-from privacygauge.report.values import Column, Table, Worst
+from privacygauge.report.values import Column, DataFrame, Table, Worst, frame, names_of
 
 RECORDS = 50
 """Most records that are shown as the riskiest."""

@@ -160,8 +160,24 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
             f"{grade.word.capitalize()} leak: among records with {group}, {_told_apart(first)}"
         )
     # Few records get a sentence only where they, and not the average, make the leak grave.
+    ability: list[str] = []
+    ability.append(
+        f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
+        f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. "
+        "Members are the records that went into what is released."
+    )
+    reached = a.headline.reached
+    area = a.headline.auc
+    if reached.by_ranking:
+        ability.append(
+            f"Its guesses show less than its scores do: {ranked_pairs(area)} "
+            f"({percent(area.low)} to {percent(area.high)} with {rate(area.level)} "
+            f"confidence{_allowing(a)}). A ranking this good has a threshold that is right at "
+            f"least {percent(reached.accuracy.value)} of the time; the one that the attack "
+            "chose on other records did not carry over. The grade follows from the ranking."
+        )
     sentences = [
-        *_ability(a),
+        *ability,
         *_exposure_text(found, average != base),
         *hidden,
         *(_standing_out(asked) if few != NONE and gravest((base, few)) != base else ()),
@@ -273,24 +289,6 @@ def _standing_out(questions: Questions | None) -> Iterator[str]:
         f"{several(found.exposed, 'member')} of {count(found.n_in)} would not stand there without "
         "the release, whatever the average says."
     )
-
-
-def _ability(a: Attacks) -> Iterator[str]:
-    yield (
-        f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
-        f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members "
-        "are the records that went into what is released."
-    )
-    found = a.headline.reached
-    area = a.headline.auc
-    if found.by_ranking:
-        yield (
-            f"Its guesses show less than its scores do: {ranked_pairs(area)} ({percent(area.low)} "
-            f"to {percent(area.high)} with {rate(area.level)} confidence{_allowing(a)}). A ranking "
-            f"this good has a threshold that is right at least {percent(found.accuracy.value)} of "
-            "the time; the one that the attack chose on other records did not carry over. The "
-            "grade follows from the ranking."
-        )
 
 
 def _exposure_text(found: Exposure | None, is_raised: bool) -> Iterator[str]:
