@@ -309,7 +309,14 @@ def song_table5(effort: Effort) -> Table:
     rows = [_accuracy("train accuracy", pairs, inside=True)]
     rows.append(_accuracy("test accuracy", pairs, inside=False))
     rows += [_attack(title, found) for title in found[_GAMES[0]][0]]
-    rows += [_difference(WhiteBox().name, other, found) for other in COMPARED]
+    best = WhiteBox().name
+    for other in COMPARED:
+        cells = {}
+        for label, fits in found.items():
+            # Guesses on the same records: `accuracy_lost` compares them record by record.
+            both = [(fit[best][0].decisions, fit[other][0].decisions) for fit in fits]
+            cells[label] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in both]))
+        rows.append(Row(f"{best} less {other}", cells))
     rows += printed_rows(TABLE_5)
     title = f"Song & Mittal (2021), Table 5, on {data}"
     return Table("song-table5", title, tuple(rows), (*own_note(data), *_WHITE_BOX_NOTES))
@@ -417,15 +424,6 @@ def _attack(title: str, found: Mapping[str, Sequence[_Played]]) -> Row:
         cells[game] = Cell(None, over_fits([fit[title][1].accuracy for fit in fits]))
         cells[f"{game}, AUC"] = Cell(None, over_fits([fit[title][1].auc for fit in fits]))
     return Row(title, cells)
-
-
-def _difference(one: str, other: str, found: Mapping[str, Sequence[_Played]]) -> Row:
-    cells = {}
-    for game, fits in found.items():
-        # Guesses on the same records: `accuracy_lost` compares them record by record.
-        pairs = [(fit[one][0].decisions, fit[other][0].decisions) for fit in fits]
-        cells[game] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in pairs]))
-    return Row(f"{one} less {other}", cells)
 
 
 def _accuracy(

@@ -286,7 +286,12 @@ class Folder:
         Folders that hold nothing else are left out, since object stores have no empty folders.
         """
         try:
-            found = [*_nonempty_entries(self._at(key))] if self.is_local else self._listed(key)
+            if self.is_local:
+                with os.scandir(self._at(key)) as entries:
+                    # An interrupted write may have left a folder empty.
+                    found = [x.name for x in entries if not x.is_dir() or _holds(x.path)]
+            else:
+                found = self._listed(key)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -374,14 +379,6 @@ def _lock(descriptor: int, path: str, shared: bool) -> None:
             # A network file system without locks; writes are atomic, and equal in every process.
             pass
         return
-
-
-def _nonempty_entries(path: str) -> Iterator[str]:
-    """Yield the entries of a folder, except folders that an interrupted write left empty."""
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if not entry.is_dir() or _holds(entry.path):
-                yield entry.name
 
 
 def _holds(path: str) -> bool:
