@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -167,30 +167,24 @@ class EndpointModel:
         connection = kind(str(parts.hostname), parts.port, timeout=self.timeout)
         try:
             path = f"{parts.path.rstrip('/')}/completions"
-            connection.request("POST", path, body, _headers(parts))
+            headers = {"Content-Type": "application/json"}
+            if key := _key():
+                host = str(parts.hostname)
+                try:
+                    is_local = ip_address(host).is_loopback
+                except ValueError:  # a name
+                    is_local = host == "localhost"
+                if parts.scheme != "https" and not is_local:
+                    raise InputError(
+                        f"the key in {API_KEY} is sent over https, or to this machine, got the "
+                        f"address of {parts.hostname} with http: use https, or unset the variable"
+                    )
+                headers["Authorization"] = f"Bearer {key}"
+            connection.request("POST", path, body, headers)
             answer = connection.getresponse()
             return answer.status, answer.read(_LARGEST_ANSWER)
         finally:
             connection.close()
-
-
-def _headers(parts: SplitResult) -> dict[str, str]:
-    """Return the headers of a request; the key is sent only over https or to this machine."""
-    said = {"Content-Type": "application/json"}
-    key = _key()
-    if not key:
-        return said
-    host = str(parts.hostname)
-    try:
-        is_local = ip_address(host).is_loopback
-    except ValueError:  # a name
-        is_local = host == "localhost"
-    if parts.scheme != "https" and not is_local:
-        raise InputError(
-            f"the key in {API_KEY} is sent over https, or to this machine, got the address of "
-            f"{parts.hostname} with http: use https, or unset the variable"
-        )
-    return {**said, "Authorization": f"Bearer {key}"}
 
 
 def _key() -> str:

@@ -131,10 +131,32 @@ def pair_log_probabilities(
         )
     kept = AnswerStore(run, n_jobs, progress, invocation)
     ours, theirs = _ask_models([target, reference], texts, plan, kept)
+    notes: list[str] = []
+    if ours.units != (plan or MaskPlan()).unit:
+        notes.append(WORDS)
+    # The rest is about tokenizers, which servers do not show.
+    if not isinstance(target, EndpointModel) and not isinstance(reference, EndpointModel):
+        if target.tokenizer.is_cased != reference.tokenizer.is_cased:
+            cased = "target" if target.tokenizer.is_cased else "reference"
+            notes.append(f"Only the {cased} tells upper case from lower case.")
+        for name, model in (("target", target), ("reference", reference)):
+            if model.tokenizer.loses_case:
+                notes.append(
+                    f"The {name}'s tokenizer turns texts to lower case, though its vocabulary "
+                    "tells cases apart: its settings may be missing (do_lower_case)."
+                )
+        notes += ours.long_texts()
+        for name, energies in (("target", ours), ("reference", theirs)):
+            n_unknown = int(energies.n_unknown.sum())
+            if n_unknown:
+                notes.append(
+                    f"The {name}'s vocabulary does not hold {n_unknown:,} tokens of these texts, "
+                    "which it reads as unknown."
+                )
     return Pair(
         ours,
         theirs,
-        _notes(target, reference, at_target=ours, at_reference=theirs, plan=plan or MaskPlan()),
+        tuple(notes),
     )
 
 
@@ -205,39 +227,6 @@ def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
             for model, its in zip(models, tokens, strict=True)
         )
     )
-
-
-def _notes(
-    target: AnyModel,
-    reference: AnyModel,
-    at_target: Energies,
-    at_reference: Energies,
-    plan: MaskPlan,
-) -> tuple[str, ...]:
-    found = []
-    if at_target.units != plan.unit:
-        found.append(WORDS)
-    # The rest is about tokenizers, which servers do not show.
-    if isinstance(target, EndpointModel) or isinstance(reference, EndpointModel):
-        return tuple(found)
-    if target.tokenizer.is_cased != reference.tokenizer.is_cased:
-        cased = "target" if target.tokenizer.is_cased else "reference"
-        found.append(f"Only the {cased} tells upper case from lower case.")
-    for name, model in (("target", target), ("reference", reference)):
-        if model.tokenizer.loses_case:
-            found.append(
-                f"The {name}'s tokenizer turns texts to lower case, though its vocabulary tells "
-                "cases apart: its settings may be missing (do_lower_case)."
-            )
-    found += at_target.long_texts()
-    for name, energies in (("target", at_target), ("reference", at_reference)):
-        n_unknown = int(energies.n_unknown.sum())
-        if n_unknown:
-            found.append(
-                f"The {name}'s vocabulary does not hold {n_unknown:,} tokens of these texts, which "
-                "it reads as unknown."
-            )
-    return tuple(found)
 
 
 # Log-probabilities of texts after a prefix of non-members (ReCaLL).

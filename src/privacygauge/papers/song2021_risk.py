@@ -390,7 +390,26 @@ def song_fig7(effort: Effort) -> Table:
     """
     data = setting(available(TEXAS), effort.seed)
     folds = _folds(4 if effort.quick else PARTS, data.sides[0], effort.seed)
-    found = _measure_sensitivity(_train_logits(effort, data, folds), data, folds, effort.seed)
+    values = _train_logits(effort, data, folds)
+    side, other = data.sides
+    target = side.predictions(values[0], data.y)
+    shadow = other.predictions(values[1], data.y)
+    # (parts, n) Change of each member's log entropy by removed part.
+    changes = np.array(
+        [_log_entropy(side.predictions(v, data.y)) - _log_entropy(target) for v in values[2:]]
+    )
+    # fold[i] is the part of member i.
+    fold = np.empty(side.n_train, np.int64)
+    for number, members in enumerate(folds):
+        fold[members - side.first] = number
+    own = changes[fold, np.arange(len(fold))]
+    others = (changes.sum(axis=0) - own) / (len(folds) - 1)
+    (dealt,) = PredictionGame(target, shadow).deal(1, seeds.stream(effort.seed, "deal"))
+    scores = RiskScore(estimator=Histogram()).score(
+        dealt.observation, seeds.stream(effort.seed, "score")
+    )
+    assert isinstance(scores, Scores)  # predictions with a shadow give all that it needs
+    found = _Sensitivity(scores.value[target.member], own, others)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
     correlations = {
         name: Cell(None, rank_correlation(found.score, values, LEVEL))
@@ -452,28 +471,6 @@ def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArr
             n_jobs=effort.n_jobs,
             progress=effort.progress,
         )
-
-
-def _measure_sensitivity(
-    values: NDArray[Any], data: DataSetting, folds: list[Ints], seed: int
-) -> _Sensitivity:
-    side, other = data.sides
-    target = side.predictions(values[0], data.y)
-    shadow = other.predictions(values[1], data.y)
-    # (parts, n) Change of each member's log entropy by removed part.
-    changes = np.array(
-        [_log_entropy(side.predictions(v, data.y)) - _log_entropy(target) for v in values[2:]]
-    )
-    # fold[i] is the part of member i.
-    fold = np.empty(side.n_train, np.int64)
-    for number, members in enumerate(folds):
-        fold[members - side.first] = number
-    own = changes[fold, np.arange(len(fold))]
-    others = (changes.sum(axis=0) - own) / (len(folds) - 1)
-    (dealt,) = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    scores = RiskScore(estimator=Histogram()).score(dealt.observation, seeds.stream(seed, "score"))
-    assert isinstance(scores, Scores)  # predictions with a shadow give all that it needs
-    return _Sensitivity(scores.value[target.member], own, others)
 
 
 def _log_entropy(seen: Predictions) -> Floats:

@@ -198,7 +198,12 @@ class Folder:
         gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
             if not self.is_local:
-                return self._fetched(key)
+                with (
+                    reaching(self.path) as (system, path),
+                    system.open_input_file(f"{path}/{key}") as stream,
+                ):
+                    content: bytes = stream.read()
+                return content
             with open(self._at(key), "rb") as file:
                 return file.read()
         except FileNotFoundError:
@@ -213,22 +218,6 @@ class Folder:
     def _at(self, key: str) -> str:
         return os.path.join(self.path, *key.split("/"))
 
-    def _fetched(self, key: str) -> bytes:
-        with (
-            reaching(self.path) as (system, path),
-            system.open_input_file(f"{path}/{key}") as stream,
-        ):
-            content: bytes = stream.read()
-        return content
-
-    def _send(self, key: str, content: bytes) -> None:
-        # An object appears only once it is complete; folders are part of its name, not created.
-        with (
-            reaching(self.path) as (system, path),
-            system.open_output_stream(f"{path}/{key}") as stream,
-        ):
-            stream.write(content)
-
     def set(self, key: str, content: bytes) -> None:
         """Write `content` under `key`, completely or not at all.
 
@@ -239,9 +228,25 @@ class Folder:
         """
         with self._changing(key, "written"):
             if self.is_local:
-                _write(self._at(key), content)
+                file = self._at(key)
+                unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
+                try:
+                    # Not forced to disk: digests detect what a power cut loses.
+                    with _create_file(unfinished) as written:
+                        written.write(content)
+                    os.replace(unfinished, file)
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        os.unlink(unfinished)
+                    raise
             else:
-                self._send(key, content)
+                # An object appears only once it is complete; folders are part of its name, not
+                # created.
+                with (
+                    reaching(self.path) as (system, path),
+                    system.open_output_stream(f"{path}/{key}") as stream,
+                ):
+                    stream.write(content)
 
     def create(self, key: str, content: bytes) -> bool:
         """Create `key` in a local folder with `content`; return False if it exists.
@@ -272,7 +277,13 @@ class Folder:
         """
         with self._changing(key, "removed"), contextlib.suppress(FileNotFoundError):
             if not self.is_local:
-                self._remove_there(key)
+                from pyarrow.fs import FileType
+
+                with reaching(self.path) as (system, path):
+                    at = f"{path}/{key}"
+                    found = system.get_file_info(at).type
+                    if found != FileType.NotFound:
+                        (system.delete_file if found == FileType.File else system.delete_dir)(at)
             elif os.path.isdir(self._at(key)):
                 import shutil
 
@@ -297,15 +308,6 @@ class Folder:
         except OSError as error:
             raise self._unread("", error) from error
         return sorted(name for name in found if _is_kept(name))
-
-    def _remove_there(self, key: str) -> None:
-        from pyarrow.fs import FileType
-
-        with reaching(self.path) as (system, path):
-            at = f"{path}/{key}"
-            found = system.get_file_info(at).type
-            if found != FileType.NotFound:
-                (system.delete_file if found == FileType.File else system.delete_dir)(at)
 
     def _listed(self, key: str) -> list[str]:
         from pyarrow.fs import FileSelector
@@ -390,22 +392,6 @@ def _holds(path: str) -> bool:
 
 def _is_kept(name: str) -> bool:
     return not name.endswith(_PARTIAL)
-
-
-def _write(file: str, content: bytes) -> None:
-    """Write a file completely or not at all.
-
-    It is not forced to disk: digests detect what a power cut loses.
-    """
-    unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
-    try:
-        with _create_file(unfinished) as written:
-            written.write(content)
-        os.replace(unfinished, file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished)
-        raise
 
 
 def _create_file(file: str) -> BinaryIO:
