@@ -243,6 +243,12 @@ def feldman_fig3(effort: Effort) -> Table:
             "simulation less one point": Cell(None, less(bias, alone)),
         }
         rows.append(Row(f"n {n:,}, m {m:,}, k {k:,}", cells))
+    rows.append(_agreement(rows))
+    return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
+
+
+def _agreement(rows: list[Row]) -> Row:
+    """Return the shares of rows in which the intervals contain the expected value."""
 
     # Share of rows whose interval in `column` contains the value in column `value`, or 0.
     def held(column: str, value: str | None) -> Cell:
@@ -258,17 +264,14 @@ def feldman_fig3(effort: Effort) -> Table:
             hits.append(not ours.excludes(goal))
         return Cell(None, proportion(np.array(hits), level=LEVEL))
 
-    rows.append(
-        Row(
-            "share of 95% intervals that agree",
-            {
-                "simulation holds theory": held("simulation", "theory"),
-                "one point holds theory": held("one point", "theory"),
-                "simulation and one point agree": held("simulation less one point", None),
-            },
-        )
+    return Row(
+        "share of 95% intervals that agree",
+        {
+            "simulation holds theory": held("simulation", "theory"),
+            "one point holds theory": held("one point", "theory"),
+            "simulation and one point agree": held("simulation less one point", None),
+        },
     )
-    return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
 
 
 def feldman_fig5(effort: Effort) -> Table:
@@ -482,13 +485,13 @@ def _power_between(few: int, many: int, ratio: float) -> float:
     return math.log(many / few) / math.log(ratio)
 
 
+def _label_4(bias: float, m: int) -> str:
+    return f"nb, bias {bias}, m {m}"
+
+
 def _trials(k: int, effort: Effort) -> int:
     """Return the number of trials: more of them where k is small.
 
     Plays with few queries are cheap, and their bias is as small beside the same noise.
     """
     return min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200)
-
-
-def _label_4(bias: float, m: int) -> str:
-    return f"nb, bias {bias}, m {m}"

@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import difference, mean, proportion, rank_correlation
-from privacygauge.papers.song2021 import LEVEL, LOCATION, TEXAS, setting
+from privacygauge.papers.song2021 import LEVEL, LOCATION, TEXAS, DataSetting, setting
 from privacygauge.papers.song2021_calibration import (
     QUICK,
     Pair,
@@ -194,20 +194,7 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
     The quick form has one pair of models and six epochs, the full one five and forty.
     """
     data = setting(TEXAS, effort.seed)
-    # N targets with white-box signals, each with a shadow model trained like it.
-    networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
-    # The run keeps one prediction only: the signals come from the weights.
-    one_row = data.sides[0].rows[:1]
-    sides = seen_inside(
-        networks,
-        data.sides,
-        x=data.x,
-        y=data.y,
-        n=effort.some(PAIRS, 1),
-        effort=effort,
-        kept=effort.run,
-        asked=one_row,
-    )
+    sides = _sides(data, effort, effort.some(PAIRS, 1))
     found = [
         _choose_rows(target, shadow, least=LEAST[data.name], seed=effort.seed, number=number)
         for number, (target, shadow) in enumerate(sides)
@@ -278,6 +265,16 @@ def draw_fig9(table: Table) -> Figure:
         title_panel(ax, "Members" if member else "Others", "t-SNE, first", "t-SNE, second")
     legend(axes[1], loc="center left", bbox_to_anchor=(1.0, 0.5), title="Class")
     return figure
+
+
+def _sides(data: DataSetting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
+    """Return n targets with white-box signals, each with a shadow model trained like it."""
+    networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
+    # The run keeps one prediction only: the signals come from the weights.
+    rows = data.sides[0].rows[:1]
+    return seen_inside(
+        networks, data.sides, x=data.x, y=data.y, n=n, effort=effort, kept=effort.run, asked=rows
+    )
 
 
 def _choose_rows(
