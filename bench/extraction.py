@@ -18,8 +18,8 @@ import transformers
 from _duel import Duel, Side, table_alone
 
 from privacygauge.language.extraction import suffix_likelihoods, suffixes_of
-from privacygauge.language.extraction_options import Writing
 from privacygauge.language.model import load_causal
+from privacygauge.language.model_options import Writing
 
 N_TOKENS, TRIES = 64, 100
 

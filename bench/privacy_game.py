@@ -27,7 +27,7 @@ from _measure import show
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import adult
-from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.evaluate.rates import rank_correlation
 from privacygauge.runs.threads import one_thread
 from privacygauge.tables.attacks.suite import suite_for_many
 from privacygauge.tables.frames import read_table

@@ -172,7 +172,7 @@ def extraction(_made: Path) -> Any:
     from privacygauge.language.extracted import Extracted, JudgedTexts
     from privacygauge.language.extraction import SuffixLikelihoods
     from privacygauge.language.extraction_audit.audit import audit_of
-    from privacygauge.language.extraction_options import Tries, Writing
+    from privacygauge.language.model_options import Tries, Writing
 
     rng = np.random.default_rng(0)
     n, begins = 400, "The patient was seen again today, is well, and asked to "

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import privacygauge as pg
 from privacygauge.classifiers.suite import METRICS, prediction_attacks
-from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.posterior import Isotonic, RiskScore
+from privacygauge.core.attacks.threshold import Coin
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.verdict import grade_attacks
 from privacygauge.report.grades import NONE, UNTOLD

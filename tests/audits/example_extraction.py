@@ -12,7 +12,7 @@ from privacygauge.kinds.session import Session
 from privacygauge.language.extracted import Extracted, JudgedTexts
 from privacygauge.language.extraction import Nearness, SuffixLikelihoods
 from privacygauge.language.extraction_audit.audit import ExtractionAudit, audit_of
-from privacygauge.language.extraction_options import Tries, Writing
+from privacygauge.language.model_options import Tries, Writing
 
 PREFIX = "The patient was seen by us and asked about "
 SUFFIX = "pain on 3 May 2021, when Anna Berg called 030 123 4567."

@@ -13,8 +13,8 @@ from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
-from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.played import GameDescription
+from privacygauge.evaluate.rates import rank_correlation
 from privacygauge.report.values import Origin
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.games.audited import Headline, TargetGroup, Targets

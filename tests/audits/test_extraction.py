@@ -11,8 +11,8 @@ import privacygauge as pg
 from privacygauge.errors import InputError
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, judged_texts
 from privacygauge.language.extraction_audit.audit import EXTRACTED, FEW, NOTHING, verdict
-from privacygauge.language.extraction_options import Tries
 from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.model_options import Tries
 from privacygauge.language.text_files import sides_of
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.report import render

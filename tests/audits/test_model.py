@@ -9,8 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from privacygauge.classifiers.audit.models import audit_model
 from privacygauge.classifiers.fitted import Fitted
 from privacygauge.classifiers.suite import METRICS, pool_attacks, single_record_attacks
-from privacygauge.core.attacks.coin import Coin
-from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.attacks.threshold import Coin, Threshold
 from privacygauge.errors import InputError
 from privacygauge.runs.store import read_run
 from tests.classifiers.test_shadows import SEED, failing

@@ -25,8 +25,7 @@ from privacygauge.evaluate.claim_designs import (
     claim_of_group,
     looks_gaussian,
 )
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
-from privacygauge.evaluate.sampled_steps import SampledSteps
+from privacygauge.evaluate.sampled_steps import SampledSteps, gaussian_epsilon, gaussian_mu
 from privacygauge.report.values import Severity
 from tests.thorough import quarter, times
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privacygauge.core.equal_rows import Equal
+from privacygauge.core.units import Equal
 
 
 def sides(share: float, seed: int) -> tuple[np.ndarray, np.random.Generator]:

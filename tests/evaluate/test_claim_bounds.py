@@ -31,10 +31,10 @@ from privacygauge.evaluate.claim_bounds import (
     sequential_bounds,
 )
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential, bounds_by, inverted_by
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.sampled_steps import gaussian_epsilon
 from privacygauge.evaluate.two_rates import (
     Counts,
     bounds_at_all_times,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.correlation import correlation, correlation_p_value, rank_correlation
+from privacygauge.evaluate.rates import correlation, correlation_p_value, rank_correlation
 from tests.laws.draws import SEEDS
 from tests.thorough import times
 

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from privacygauge.core.exact import GaussianGame
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
-from privacygauge.evaluate.gaussian_privacy import (
+from privacygauge.evaluate.sampled_steps import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,

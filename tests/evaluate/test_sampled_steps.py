@@ -11,9 +11,8 @@ from scipy.stats import binom
 from privacygauge.claims.defences.dp_sgd import SubsampledGaussian, pld_accountant
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.sampled_steps import SampledSteps, _area
+from privacygauge.evaluate.sampled_steps import SampledSteps, _area, gaussian_epsilon
 from tests.thorough import crossed, times
 
 SETTINGS = [(0.2, 20, 1.5), (0.2, 20, 40.0), (0.01, 1000, 0.8), (0.9, 1, 0.5)]

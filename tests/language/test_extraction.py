@@ -24,7 +24,7 @@ from privacygauge.language.extraction import (
     suffixes_of,
     tries_needed,
 )
-from privacygauge.language.extraction_options import Writing
+from privacygauge.language.model_options import Writing
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.tokens import Tokens
 from tests.language.tiny_models import byte_pairs, made_texts

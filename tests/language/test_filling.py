@@ -7,8 +7,8 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.language.extraction import kept_written, suffix_likelihoods
-from privacygauge.language.extraction_options import Writing
 from privacygauge.language.filling import by_identifier, hidden
+from privacygauge.language.model_options import Writing
 from privacygauge.language.scores import text_scores
 from privacygauge.language.store import AnswerStore
 from tests.language.tiny_models import made_texts

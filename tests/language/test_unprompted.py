@@ -8,8 +8,8 @@ import pytest
 from privacygauge.errors import InputError
 from privacygauge.language import extraction
 from privacygauge.language.extraction import written_unprompted
-from privacygauge.language.extraction_options import Writing
 from privacygauge.language.model import load_causal
+from privacygauge.language.model_options import Writing
 from privacygauge.language.store import AnswerStore
 from tests.language.tiny_models import byte_pairs, made_texts, taught
 

@@ -13,7 +13,6 @@ from privacygauge.classifiers.suite import QuantileRegression
 from privacygauge.classifiers.white_box import PARTS, WhiteBox
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
-from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.lira import (
     LiraOffline,
     LiraOnline,
@@ -23,7 +22,7 @@ from privacygauge.core.attacks.lira import (
 )
 from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
 from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
-from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.attacks.threshold import Coin, Threshold
 from privacygauge.core.exact import SIGNAL, GaussianGame
 from privacygauge.core.game import Attack, Observation, Round
 

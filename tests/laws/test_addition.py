@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privacygauge.core.attacks.coin import Coin
-from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.attacks.threshold import Coin, Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import SIGNAL, GaussianGame
 from privacygauge.evaluate.playing import audit

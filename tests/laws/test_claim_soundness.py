@@ -27,9 +27,8 @@ from privacygauge.evaluate.claim_bounds import (
     sequential_bounds,
 )
 from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun, power_of
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import one_run_epsilon
-from privacygauge.evaluate.sampled_steps import SampledSteps
+from privacygauge.evaluate.sampled_steps import SampledSteps, gaussian_epsilon
 from tests.thorough import quarter, times
 
 QUICK = 50

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
-from privacygauge.evaluate import by_target, correlation, decision, defences, rates
+from privacygauge.evaluate import by_target, decision, defences, rates
 from privacygauge.evaluate.by_target import per_target
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
-from privacygauge.evaluate.gaussian_privacy import mu_lower_bound
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.roc import auc, roc
+from privacygauge.evaluate.sampled_steps import mu_lower_bound
 from tests.laws.draws import SEEDS, both_kinds, decisions, few_values, transcripts
 from tests.thorough import times
 
@@ -92,8 +92,8 @@ def test_a_rate_at_a_rate_counts_the_rows_of_each(transcript, level, fpr):
 OF_ROWS = {
     "mean": (partial(rates.mean, unit="rows"), 1),
     "quantile": (lambda x, level: defences.quantile(x, 0.3, level), 1),
-    "correlation": (lambda x, level: correlation.correlation(x, x**2, level), 1),
-    "rank correlation": (lambda x, level: correlation.rank_correlation(x, x**2, level), 1),
+    "correlation": (lambda x, level: rates.correlation(x, x**2, level), 1),
+    "rank correlation": (lambda x, level: rates.rank_correlation(x, x**2, level), 1),
     "difference": (lambda x, level: rates.difference(x > 0, x > 1, level), 2),
     "proportion": (lambda x, level: rates.proportion(x > 0, None, level), 1),
 }

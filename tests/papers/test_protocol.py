@@ -15,7 +15,7 @@ from privacygauge.datasets.public import RECORDS, adult
 from privacygauge.errors import InputError
 from privacygauge.papers import ITEMS, REPRODUCTIONS, meeus2023, page
 from privacygauge.papers.catalogue import PROTOCOLS, deviations_of
-from privacygauge.papers.item import Entry
+from privacygauge.papers.table import Entry
 from tests.test_docs import ROOT
 
 MODULES = [

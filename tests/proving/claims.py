@@ -18,7 +18,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
+from privacygauge.evaluate.sampled_steps import gaussian_epsilon
 from tests.proving.judge import STEPS
 from tests.proving.played import Oracle, Played, Truth, command
 from tests.proving.world import Factor, Grammar, Relation, World

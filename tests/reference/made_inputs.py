@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
 from privacygauge.datasets.local_copies import own_file
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
+from privacygauge.evaluate.sampled_steps import gaussian_epsilon
 
 FPRS = (0.01, 0.05, 0.1, 0.25)
 GAMES = 200

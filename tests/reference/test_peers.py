@@ -29,11 +29,11 @@ from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.epsilon import audit_epsilon, epsilon_lower_bound
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import one_run_epsilon, one_run_mu
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.rates import excess
 from privacygauge.evaluate.roc import auc, roc
+from privacygauge.evaluate.sampled_steps import gaussian_epsilon
 from tests.reference import made_inputs
 from tests.thorough import times
 
@@ -409,8 +409,8 @@ def test_extraction_by_probabilities(tmp_path):
     """PrivacyGuard asks how likely the same words are written: to 2e-4 of each, float32."""
     pytest.importorskip("transformers")
     from privacygauge.language.extraction import suffix_likelihoods, suffixes_of, tries_needed
-    from privacygauge.language.extraction_options import Writing
     from privacygauge.language.model import load_causal
+    from privacygauge.language.model_options import Writing
 
     made_inputs.save_causal(tmp_path, 0)
     model = load_causal(tmp_path)

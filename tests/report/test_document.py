@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.report import document
+from privacygauge.report import values
 
 ESTIMATE = {"value", "low", "high", "level", "n", "method"}
 
@@ -18,6 +18,6 @@ def strict(text: str) -> dict:
 
 
 def test_infinity_is_null_and_skipped_is_a_reason() -> None:
-    assert document.estimate_dict(Skipped("risk", "no shadow")) == {"skipped": "no shadow"}
+    assert values.estimate_dict(Skipped("risk", "no shadow")) == {"skipped": "no shadow"}
     endless = Estimate(np.inf, 0.0, np.inf, 0.95, 3, "x")
-    assert document.estimate_dict(endless)["value"] is None
+    assert values.estimate_dict(endless)["value"] is None

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.report.document import as_text, estimate_dict, pick_values, values_of
-from privacygauge.report.values import Severity
+from privacygauge.report.values import Severity, as_text, estimate_dict, pick_values, values_of
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from privacygauge.classifiers.audit import result as risk_plots
 from privacygauge.classifiers.audit.result import Audit
 from privacygauge.errors import InputError
-from privacygauge.evaluate import curves
+from privacygauge.evaluate import evaluation
 from privacygauge.report.attacks import plots
 from tests.report.example import example
 
@@ -44,7 +44,7 @@ def test_every_plot_draws_on_the_axes_given(findings: Audit) -> None:
 
 def test_the_roc_plot_shows_the_points_of_its_twin(findings: Audit) -> None:
     drawn = plots.plot_roc(findings.evaluations).get_lines()
-    best = max(curves.roc_curves(findings.evaluations), key=lambda c: c.attack.auc.value)
+    best = max(evaluation.roc_curves(findings.evaluations), key=lambda c: c.attack.auc.value)
     line = next(x for x in drawn if best.attack.title in str(x.get_label()))
     np.testing.assert_array_equal(line.get_xdata(), best.fpr)
     np.testing.assert_array_equal(line.get_ydata(), best.tpr)
@@ -70,7 +70,7 @@ def test_nothing_to_draw_is_an_error(findings: Audit) -> None:
 
 def test_risk_cdf_is_the_share_of_members_below(findings: Audit) -> None:
     cdf = risk_plots.risk_cdf(findings.risk)
-    assert len(cdf.risk) <= curves.POINTS
+    assert len(cdf.risk) <= evaluation.POINTS
     for value, share in zip(cdf.risk[::50], cdf.share[::50], strict=True):
         assert share == np.mean(findings.risk.member_scores <= value)
     assert cdf.share[-1] == 1

@@ -10,7 +10,7 @@ import pytest
 from privacygauge.classifiers.audit.result import Audit
 from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate import curves
+from privacygauge.evaluate import evaluation
 from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
 from privacygauge.evaluate.roc import roc
 from privacygauge.report.attacks.records import records_frame, roc_frame
@@ -66,7 +66,7 @@ def test_thin_curves_give_the_same_readings(n: int) -> None:
     groups = frame.groupby(["attack", "thresholds"], sort=False)
     assert len(groups) == len(ATTACKS)
     for e, (_, curve) in zip(findings.evaluations, groups, strict=True):
-        assert len(curve) <= curves.POINTS
+        assert len(curve) <= evaluation.POINTS
         assert curve[["tpr", "fpr"]].iloc[[0, -1]].to_numpy().tolist() == [[0, 0], [1, 1]]
         assert curve["threshold"].iloc[0] == np.inf
         assert (curve["tpr"] - curve["fpr"]).max() == pytest.approx(np.max(e.roc.tpr - e.roc.fpr))
@@ -82,8 +82,8 @@ def test_a_lonely_corner_survives(n_in: int) -> None:
     rng = stream(0, "corner")
     score = np.concatenate([np.full(n_in, 0.7) + rng.random(n_in) * 1e-9, rng.random(30_000)])
     curve = roc(Transcript(score, np.arange(len(score)) < n_in))
-    kept = curves.kept_points(curve)
-    assert len(kept) <= curves.POINTS
+    kept = evaluation.kept_points(curve)
+    assert len(kept) <= evaluation.POINTS
     fine = np.linspace(0, 1, 5001)
     full = np.interp(fine, curve.fpr, curve.tpr)
     thin = np.interp(fine, curve.fpr[kept], curve.tpr[kept])
@@ -95,14 +95,14 @@ def test_a_lonely_corner_survives(n_in: int) -> None:
 
 def test_few_points_are_all_kept() -> None:
     curve = roc(Transcript(np.array([1.0, 1.0, 0.0, 0.5]), np.array([True, False, True, False])))
-    np.testing.assert_array_equal(curves.kept_points(curve), np.arange(4))
+    np.testing.assert_array_equal(evaluation.kept_points(curve), np.arange(4))
 
 
 def test_score_shares_count_every_record(findings: Audit) -> None:
-    shares = curves.score_shares(findings.headline.attack)
+    shares = evaluation.score_shares(findings.headline.attack)
     assert shares.members.sum() == pytest.approx(1)
     assert shares.nonmembers.sum() == pytest.approx(1)
-    discrete = curves.score_shares(
+    discrete = evaluation.score_shares(
         next(e for e in findings.evaluations if e.title == "correctness (global)")
     )
     assert np.count_nonzero(discrete.members) == 2

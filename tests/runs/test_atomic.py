@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from privacygauge.errors import InputError, OutputError
-from privacygauge.runs import atomic
+from privacygauge.runs import results
 
 FILES = {"a.html": b"new a", "b.json": b"new b" * 1000, "c.csv": b""}
 
 
 def test_writes_every_file(tmp_path: Path) -> None:
-    assert atomic.write_all(tmp_path, FILES) == [tmp_path / name for name in FILES]
+    assert results.write_all(tmp_path, FILES) == [tmp_path / name for name in FILES]
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == FILES
 
 
 def test_replaces_earlier_files(tmp_path: Path) -> None:
     for content in (b"old", b"new"):
-        atomic.write_all(tmp_path, {"a.html": content})
+        results.write_all(tmp_path, {"a.html": content})
     assert (tmp_path / "a.html").read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["a.html"]
 
@@ -43,7 +43,7 @@ def test_a_url_does_not_become_a_folder_of_that_name(
     for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(key, "x")
     with pytest.raises((InputError, OutputError)) as error:
-        atomic.check_writable(Path(url))
+        results.check_writable(Path(url))
     assert str(error.value).startswith(re.sub(":/+", "://", url))
     assert "\n" not in str(error.value)
     assert not list(tmp_path.iterdir())
@@ -55,7 +55,7 @@ def test_failure_at_any_step_leaves_nothing_partial(
     step: int, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = {name: b"old " + name.encode() for name in FILES}
-    atomic.write_all(tmp_path, old)
+    results.write_all(tmp_path, old)
     calls = iter(range(100))
 
     def failing(function):  # every write, flush to disk and rename counts as one step
@@ -71,7 +71,7 @@ def test_failure_at_any_step_leaves_nothing_partial(
     monkeypatch.setattr(Path, "open", failing(Path.open))
     expected = OutputError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
-        atomic.write_all(tmp_path, FILES)
+        results.write_all(tmp_path, FILES)
     monkeypatch.undo()
     left = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     assert set(left) == set(FILES)
@@ -85,9 +85,9 @@ def test_interruption_in_the_middle_of_a_write_leaves_no_litter(
         path.write_bytes(content[: len(content) // 2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(atomic, "_write", half)
+    monkeypatch.setattr(results, "_write", half)
     with pytest.raises(KeyboardInterrupt):
-        atomic.write_all(tmp_path, FILES)
+        results.write_all(tmp_path, FILES)
     assert os.listdir(tmp_path) == []
 
 
@@ -97,18 +97,18 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutputError, match=r"a\.html cannot be written \(no space is left on the"):
-        atomic.write_all(tmp_path, FILES)
+        results.write_all(tmp_path, FILES)
 
 
 def test_a_directory_in_the_way_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "b.json").mkdir()
     with pytest.raises(OutputError, match=r"b\.json cannot be written"):
-        atomic.write_all(tmp_path, FILES)
+        results.write_all(tmp_path, FILES)
     assert not list(tmp_path.glob(".*"))
 
 
 def test_check_creates_the_directory_and_leaves_nothing_in_it(tmp_path: Path) -> None:
-    atomic.check_writable(tmp_path / "a" / "b")
+    results.check_writable(tmp_path / "a" / "b")
     assert os.listdir(tmp_path / "a" / "b") == []
 
 
@@ -116,8 +116,8 @@ def test_new_folders_of_results_are_entered_by_their_owner_alone(tmp_path: Path)
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o755)
-    atomic.check_writable(shared)
-    atomic.check_writable(shared / "out")
+    results.check_writable(shared)
+    results.check_writable(shared / "out")
     modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (shared, shared / "out")]
     assert modes == [0o755, 0o700]
 
@@ -125,14 +125,14 @@ def test_new_folders_of_results_are_entered_by_their_owner_alone(tmp_path: Path)
 def test_check_rejects_a_file(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(OutputError, match=r"out is a file, not a directory: choose another folder"):
-        atomic.check_writable(tmp_path / "out")
+        results.check_writable(tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
 
 
 def test_check_rejects_a_path_through_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"cannot be created \(a part of the path is a file\)"):
-        atomic.check_writable(tmp_path / "file" / "out")
+        results.check_writable(tmp_path / "file" / "out")
 
 
 @pytest.mark.parametrize("method", ["mkdir", "open"])
@@ -144,4 +144,4 @@ def test_check_says_that_there_is_no_permission(
 
     monkeypatch.setattr(Path, method, denied)
     with pytest.raises(OutputError, match=r"\(no permission\): choose another folder$"):
-        atomic.check_writable(tmp_path / "out")
+        results.check_writable(tmp_path / "out")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import OutputError
-from privacygauge.runs import atomic
+from privacygauge.runs import results
 from privacygauge.runs.results import LIST, require_free, write_results
 
 FILES = {"report.html": b"page", "roc.csv": b"fpr,tpr\n"}
@@ -109,7 +109,7 @@ def test_an_interrupted_write_can_be_done_again(
                 raise KeyboardInterrupt
             replace(source, to)
 
-        patch.setattr(atomic.os, "replace", interrupted)
+        patch.setattr(results.os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_results(tmp_path, dict.fromkeys(FILES, b"new"))
     write_results(tmp_path, dict.fromkeys(FILES, b"newer"))

@@ -14,15 +14,13 @@ from privacygauge.classifiers.estimators import class_names
 from privacygauge.classifiers.held import check_records, is_frame, keys
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.equal_rows import equal_rows, said_of_units
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
-from privacygauge.core.units import foremost, owners
+from privacygauge.core.units import equal_rows, foremost, owners, said_of_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import bonferroni_level
-from privacygauge.evaluate.rates import less, mean, proportion
+from privacygauge.evaluate.rates import BothSides, both_sides, less, mean, proportion
 from privacygauge.evaluate.tail import Tail, tail
-from privacygauge.evaluate.two_samples import BothSides, both_sides
 
 if TYPE_CHECKING:
     import pandas as pd

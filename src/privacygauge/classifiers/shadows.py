@@ -31,12 +31,12 @@ from privacygauge.core.units import number_units
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
 from privacygauge.kinds.session import Session
-from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.results import check_writable, write_all
 from privacygauge.runs.source import Code, RecordedCode, digest
 from privacygauge.runs.store import Run, open_run, plan_in
 

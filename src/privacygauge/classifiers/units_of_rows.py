@@ -14,7 +14,8 @@ from privacygauge.classifiers.predictions import Predictions
 from privacygauge.classifiers.signals import Resolution, resolution
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.equal_rows import (
+from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
+from privacygauge.core.units import (
     MATTERS,
     WAY_OUT,
     Equal,
@@ -22,7 +23,6 @@ from privacygauge.core.equal_rows import (
     repeated_rows,
     said_of_units,
 )
-from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
 
 _COARSE = 1e-3
 """Step of predictions above which rows are often equal by chance, as with votes of trees."""

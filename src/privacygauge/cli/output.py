@@ -18,9 +18,8 @@ from privacygauge.errors import InputError
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, check_limits, exceeded_limits, never_exceeded
 from privacygauge.report.values import Report
-from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import place_text
-from privacygauge.runs.results import require_free, write_results
+from privacygauge.runs.results import check_writable, require_free, write_results
 
 SECONDS = 60.0
 """Shortest time in seconds between lines of progress without a terminal."""

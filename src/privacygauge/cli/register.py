@@ -12,9 +12,8 @@ from privacygauge.cli import options
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.errors import InputError
 from privacygauge.kinds.request import Metric
-from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import url_of
-from privacygauge.runs.results import require_free
+from privacygauge.runs.results import check_writable, require_free
 
 if TYPE_CHECKING:
     from privacygauge.releases.audit import RiskRegister
@@ -61,10 +60,21 @@ def register(
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
     from privacygauge.cli.output import destination, emit_report
-    from privacygauge.releases.audit import REPORT, STEM, risk_register
+    from privacygauge.releases.audit import REPORT, STEM, report_names, risk_register
     from privacygauge.report.limits import parsed_limits
 
-    asked = named_paths(reports)
+    # Each is a path, or a name and a path: `audits/model` or `model=audits/model`.
+    pairs: list[tuple[str | None, str]] = []
+    for text in reports:
+        name, _, path = text.partition("=")
+        # An existing folder or a URL may have an equals sign in it.
+        is_named = name and path and not Path(text).exists() and not url_of(text)
+        pairs.append((name, path) if is_named else (None, text))
+    given = [name for name, _ in pairs if name is not None]
+    for name in given:
+        if given.count(name) > 1:
+            raise InputError(f"two reports are called {name!r}: give each a name of its own")
+    asked = report_names(pairs)
     read = [place for path in asked.values() for place in (path, Path(path) / REPORT)]
     folder = destination(out, json, default=_FOLDER, files=_NAMES, inputs=read)
     found = risk_register(asked, title=title, level=level)
@@ -75,23 +85,6 @@ def register(
     raise typer.Exit(
         emit_report(found.report(), folder, json=json, quiet=quiet, failures=failures, stem=STEM)
     )
-
-
-def named_paths(texts: list[str]) -> dict[str, str | Path]:
-    """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
-    from privacygauge.releases.audit import report_names
-
-    pairs: list[tuple[str | None, str]] = []
-    for text in texts:
-        name, _, path = text.partition("=")
-        # An existing folder or a URL may have an equals sign in it.
-        is_named = name and path and not Path(text).exists() and not url_of(text)
-        pairs.append((name, path) if is_named else (None, text))
-    given = [name for name, _ in pairs if name is not None]
-    for name in given:
-        if given.count(name) > 1:
-            raise InputError(f"two reports are called {name!r}: give each a name of its own")
-    return report_names(pairs)
 
 
 def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:

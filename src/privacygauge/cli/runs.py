@@ -14,7 +14,7 @@ import typer
 from privacygauge.cli import options
 from privacygauge.cli.commands import RESUMABLE, asked_limits, read_by, require_local_files
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import place_text, require_local
+from privacygauge.runs.folder import Folder, absolute_place, place_text, require_local
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
@@ -216,9 +216,19 @@ def _load_finished(
 
     Nothing is trained, and no code that the run names is imported.
     """
-    from privacygauge.runs.named import require_finished
+    from privacygauge.runs.named import SCORES, run_in
+    from privacygauge.runs.store import read_run
 
-    require_finished(run)
+    # Refuse a run with missing tasks, its own or those of runs inside it.
+    place = run_in(run)
+    inner = [name for name in Folder(absolute_place(place)).names() if name.startswith(SCORES)]
+    parts = [place, *(place / name for name in inner)]
+    missing = [task for part in parts for task in read_run(part).missing()]
+    if missing:
+        raise InputError(
+            f"{place_text(run)} is not finished, {len(missing)} task(s) are missing: privacygauge "
+            f"resume {place_text(run)}"
+        )
     place, command, asked = _load_started(run, data)
     request = command.request.kept(asked)
     require_local_files(request)

@@ -1,7 +1,11 @@
-"""Units: the people behind rows, which are protected and statistically independent."""
+"""Units: the people behind rows, which are protected and statistically independent.
+
+Without names, equal rows count as one person.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -218,3 +222,223 @@ def dealt_by_row(unit: Ints, member: Bools) -> bool:
     if not expected or expected < _CLEAR * float(pairs.std()):
         return False
     return (1 + int(np.count_nonzero(pairs <= found))) / (1 + DEALS) > _BY_CHANCE
+
+
+WAY_OUT = (
+    "name the person behind each row in a column (--unit, unit=), row numbers where all are "
+    "different people"
+)
+_DISAGREE = 0.2
+"""Largest share of equal rows that may differ in class or side if equal rows are to count as units.
+In real tables a few per cent of people look alike; rows that share one of a model's few answers
+differ far more often."""
+
+_DISAGREE_COARSE = 0.01
+"""The same share for coarse values."""
+
+_FEWEST = 20
+"""Fewest distinct rows; with fewer, the model has only few answers."""
+
+_LARGEST = 0.02
+"""Largest share of a side with one answer that can be one person's; a larger one comes from the
+model."""
+
+_LEAST_OF_CLASS = 5
+"""Fewest rows of a class on a side for a share of equal rows: half of fewer may be one person's."""
+
+# Equal answers come from the model, not from one person, if among one side's rows at least the
+# first share equal half of their class, and among the other's at most the second.
+_MOSTLY = 0.5
+_RARELY = 0.25
+
+MATTERS = 0.99
+"""Effective share of independent rows from which on units do not change an interval."""
+
+
+def equal_rows(
+    same: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
+) -> tuple[Ints | None, list[str]]:
+    """Return the units that equal rows form (None if they are not units), and warnings.
+
+    Parameters
+    ----------
+    same : ndarray, shape (n,)
+        Labels, equal for equal rows.
+    labels : ndarray of int, shape (n,)
+    member : ndarray of bool, shape (n,)
+    what : str
+        Name of the compared values, for the warnings.
+    drawn : bool
+        Whether independent fair coins chose the members; equal rows then need no unit.
+    """
+    found = Equal(number_units(same), labels)
+    warnings = found.on_both_sides(what, member)
+    if drawn or not found.are_units(member):
+        return None, warnings
+    unit = found.unit(member)
+    n = len(unit)
+    repeated = int(np.count_nonzero(repeated_rows(unit)))
+    return unit, [
+        *warnings,
+        f"{repeated:,} of {n:,} rows have {what} and a class that occur more than once on their "
+        f"side: equal rows count as one, so that {checks.n_distinct(unit):,} units are left; "
+        f"{WAY_OUT}",
+    ]
+
+
+def said_of_units(unit: Ints, member: Bools) -> list[str]:
+    """Return warnings about units given by the user."""
+    n = len(unit)
+    n_units = checks.n_distinct(unit)
+    if n_units == n:
+        return []
+    warnings = [
+        f"{n:,} rows belong to {n_units:,} units: coins, halves and intervals go by unit, rows of "
+        "one are never taken for independent"
+    ]
+    both = on_both_sides(unit, member)
+    if both.any():
+        warnings.append(
+            f"{checks.n_distinct(unit[both]):,} of {n_units:,} units have rows among the members "
+            "and among the non-members: rows keep their side, but such a person is in the "
+            "training set either way, and attacks look weaker than they are"
+        )
+    return warnings
+
+
+@dataclass(frozen=True, eq=False)
+class Equal:
+    """Groups of equal rows."""
+
+    rows: Ints
+    """(n,) Group number, the same for equal rows whatever their class."""
+    labels: Ints
+    """(n,) Class of each row."""
+
+    def unit(self, member: Bools) -> Ints:
+        """Return unit numbers, (n,): the same for equal rows of one class and side."""
+        return number_units(number_with_class(number_with_class(self.rows, self.labels), member))
+
+    def are_units(self, member: Bools, *, coarse: bool = False) -> bool:
+        """Return whether equal rows belong to one person and matter for intervals.
+
+        Coarse values, such as votes of trees, are often equal by chance: with `coarse`, almost none
+        of the equal rows may differ in class or side.
+        """
+        unit = self.unit(member)
+        # Too few repeats to matter, or so few distinct rows that the model only has few answers.
+        if worth(unit) >= MATTERS * len(unit) or checks.n_distinct(unit) < _FEWEST:
+            return False
+        several = repeated_rows(self.rows)
+        # Rows that disagree: those outside the most frequent class and side of their group.
+        of_group = np.bincount(self.rows[several])
+        _, first, size = np.unique(unit[several], return_index=True, return_counts=True)
+        largest = np.zeros(len(of_group), np.int64)
+        np.maximum.at(largest, self.rows[several][first], size)
+        most = _DISAGREE_COARSE if coarse else _DISAGREE
+        return bool(np.sum(of_group - largest) <= most * np.count_nonzero(several))
+
+    def copies_of_each(self, member: Bools) -> Ints | None:
+        """Return units if every row was written down equally often, else None.
+
+        Every row was written down k times if k divides the size of each group of equal rows of one
+        class and side; by chance, all of 20 groups have an even size once in a million times. Rows
+        of a group cannot be told apart, so any k of them form a unit. This also holds for models
+        with few answers, where rows of several people are equal.
+        """
+        unit = self.unit(member)
+        size = np.bincount(unit)
+        k = int(np.gcd.reduce(size))
+        if k < 2 or len(size) < _FEWEST:
+            return None
+        order = np.argsort(unit, kind="stable")
+        # Place of each row within its group, cut into runs of k.
+        place = np.arange(len(unit)) - np.repeat(np.cumsum(size) - size, size)
+        found = np.empty(len(unit), np.int64)
+        found[order] = unit[order] * len(unit) + place // k
+        return number_units(found)
+
+    def small(self, member: Bools) -> bool:
+        """Return whether even the largest group may be one person's rows, not a common answer."""
+        unit = self.unit(member)
+        least = min(int(np.count_nonzero(side)) for side in (member, ~member))
+        if int(np.bincount(unit).max()) > max(_FEWEST, _LARGEST * least):
+            return False
+        same = number_with_class(self.rows, self.labels)
+        # Share of each side's rows that are equal to at least half of their class.
+        shares = []
+        for side in (member, ~member):
+            labels = self.labels[side]
+            equal = number_units(same[side])
+            of_class = np.bincount(labels)[labels]
+            alike = np.bincount(equal)[equal]
+            shares.append(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
+        return bool(max(shares) < _MOSTLY or min(shares) > _RARELY)
+
+    def across(self, member: Bools) -> Bools:
+        """Return a mask of rows with an equal row of the same class on the other side, (n,)."""
+        return on_both_sides(number_units(number_with_class(self.rows, self.labels)), member)
+
+    def copied(self, member: Bools) -> bool:
+        """Return whether members equal non-members more often than rows within a side are equal.
+
+        Compares shares of rows with an equal among as many others as the smaller side has, since
+        more rows have more equals by chance. The larger share within a side counts, since a small
+        side has few equals. If members were copied several times, their copies are equal to each
+        other as well; the measure is then the geometric mean of both shares. For independently
+        drawn rows, the probability that rows of different sides are equal is at most the geometric
+        mean of the probabilities within the sides (Cauchy-Schwarz).
+        """
+        _, same = np.unique(number_with_class(self.rows, self.labels), return_inverse=True)
+        sizes = np.count_nonzero(member), np.count_nonzero(~member)
+
+        def share(of: Bools, among: Bools) -> float:
+            others = np.bincount(same[among], minlength=int(same.max()) + 1)[same[of]]
+            # Probability that a given other row is not in a random sample of the smaller side's
+            # size; a row is not its own equal.
+            missed = 1 - min(sizes) / np.count_nonzero(among)
+            return float(np.mean(1 - missed ** (others - (of is among))))
+
+        outside = ~member
+        within_members = share(member, member)
+        within_others = share(outside, outside)
+        found = share(member, outside)
+        # Twice as often as within either side: copies, whatever the reason for other equal rows.
+        if found > 2 * max(within_members, within_others):
+            return True
+        # The smaller of both directions: a tree may give all members of a leaf, and only few
+        # others, the same answer.
+        least = min(found, share(outside, member))
+        expected = [
+            # A small side has few equal rows by chance: three standard errors are added.
+            within + (3 * np.sqrt(within * size) + 5) / size
+            for within, size in zip((within_members, within_others), sizes, strict=True)
+        ]
+        return least > 2 * float(np.sqrt(expected[0] * expected[1]))
+
+    def on_both_sides(self, what: str, member: Bools) -> list[str]:
+        """Return a warning if members equal non-members, unless equal rows are common anyway."""
+        same = number_units(number_with_class(self.rows, self.labels))
+        # On average, rows equal another one of their own side: common answers, not copies.
+        if all(checks.n_distinct(same[s]) * 2 < np.count_nonzero(s) for s in (member, ~member)):
+            return []
+        both = int(np.count_nonzero(on_both_sides(same, member) & member))
+        if both < max(1, (1 - MATTERS) * np.count_nonzero(member)):
+            return []
+        return [
+            f"{both:,} members equal a non-member in {what} and class: no attack can tell them "
+            f"apart, and attacks look weaker than they are; take them out of one side, or "
+            f"{WAY_OUT}"
+        ]
+
+
+def number_with_class(number: NDArray[Any], labels: NDArray[Any]) -> Ints:
+    """Return group numbers, (n,): the same for rows equal in number and label."""
+    return number_units(number) * (1 + int(labels.max())) + labels.astype(np.int64)
+
+
+def repeated_rows(number: Ints) -> Bools:
+    """Return a mask of rows that share their number with another row, (n,)."""
+    _, index, count = np.unique(number, return_inverse=True, return_counts=True)
+    several: Bools = count[index] > 1
+    return several

@@ -136,7 +136,20 @@ def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], 
     HeadError
         If this is not the head of an array of numbers or texts, or has an impossible shape.
     """
-    text = _head_text(stream)
+    magic = stream.read(8)
+    length = _LENGTH.get((magic[6], magic[7])) if len(magic) == 8 else None
+    if length is None or magic[:6] != _MAGIC:
+        raise HeadError("it does not begin as numpy.save begins an array")
+    packed = stream.read(struct.calcsize(length))
+    if len(packed) < struct.calcsize(length):
+        raise HeadError("its head is cut off")
+    (size,) = struct.unpack(length, packed)
+    # `size` may be up to 4 GiB in a forged head.
+    head = stream.read(min(size, _LONGEST))
+    if len(head) < size:
+        raise HeadError("its head is cut off, or too long")
+    # Every byte is a character in Latin-1: what is not allowed is refused by the pattern.
+    text = head.decode("latin-1")
     found = _HEAD.fullmatch(text)
     if not found:
         raise HeadError("its head is not one that numpy.save writes")
@@ -154,23 +167,6 @@ def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], 
     if not n_bytes and prod(d for d in shape if d) > _MOST_EMPTY:
         raise HeadError(f"its head promises the shape {shape} without values")
     return shape, fields["fortran_order"] == "True", dtype, n_bytes
-
-
-def _head_text(stream: IO[bytes]) -> str:
-    magic = stream.read(8)
-    length = _LENGTH.get((magic[6], magic[7])) if len(magic) == 8 else None
-    if length is None or magic[:6] != _MAGIC:
-        raise HeadError("it does not begin as numpy.save begins an array")
-    packed = stream.read(struct.calcsize(length))
-    if len(packed) < struct.calcsize(length):
-        raise HeadError("its head is cut off")
-    (size,) = struct.unpack(length, packed)
-    # `size` may be up to 4 GiB in a forged head.
-    text = stream.read(min(size, _LONGEST))
-    if len(text) < size:
-        raise HeadError("its head is cut off, or too long")
-    # Every byte is a character in Latin-1: what is not allowed is refused by the pattern.
-    return text.decode("latin-1")
 
 
 def _dtype(text: str) -> np.dtype[Any]:
@@ -286,31 +282,31 @@ def read_npz(path: Path) -> Content:
                 )
             stream.seek(0)
             with zipfile.ZipFile(stream) as archive:
-                members = _members(archive, path)
+                # Files of the archive by the name of their array, without repeats.
+                members: dict[str, zipfile.ZipInfo] = {}
+                for info in archive.infolist():
+                    if not info.filename.endswith(".npy"):
+                        continue  # not an array, such as a note
+                    name = info.filename.removesuffix(".npy")
+                    if name in members:
+                        raise InputError(
+                            f"{path} holds {name[:60]!r} twice: write each array once, with "
+                            "numpy.savez"
+                        )
+                    if info.flag_bits & 1 or info.compress_type not in _PACKED:
+                        raise InputError(
+                            f"{path} is encrypted or packed unusually: write it with numpy.savez"
+                        )
+                    members[name] = info
+                # By the sizes in the archive's index: nothing is unpacked before.
+                check_size(
+                    path, path.stat().st_size, sum(info.file_size for info in members.values())
+                )
                 return {name: _member(archive, info, path) for name, info in members.items()}
     except (InputError, PermissionError):
         raise
     except damaged as error:
         raise InputError(f"{path} is damaged or no npz file ({_reason(error)})") from error
-
-
-def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return name of the array to file of the archive, checked for repeats and for total size."""
-    found: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        if not info.filename.endswith(".npy"):
-            continue  # not an array, such as a note
-        name = info.filename.removesuffix(".npy")
-        if name in found:
-            raise InputError(
-                f"{path} holds {name[:60]!r} twice: write each array once, with numpy.savez"
-            )
-        if info.flag_bits & 1 or info.compress_type not in _PACKED:
-            raise InputError(f"{path} is encrypted or packed unusually: write it with numpy.savez")
-        found[name] = info
-    # By the sizes in the archive's index: nothing is unpacked before.
-    check_size(path, path.stat().st_size, sum(info.file_size for info in found.values()))
-    return found
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:

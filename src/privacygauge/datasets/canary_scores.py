@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.equal_rows import WAY_OUT, repeated_rows
 from privacygauge.core.repeats import repeated_scores
-from privacygauge.core.units import number_units, on_both_sides, sums
+from privacygauge.core.units import WAY_OUT, number_units, on_both_sides, repeated_rows, sums
 from privacygauge.datasets.parsing import is_number
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError

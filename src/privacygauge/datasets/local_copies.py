@@ -22,7 +22,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.archives import check_size, read_npz, read_unpacked
 from privacygauge.errors import InputError
-from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.results import check_writable, write_all
 
 if TYPE_CHECKING:
     import pandas as pd

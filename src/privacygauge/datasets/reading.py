@@ -568,9 +568,16 @@ def _read_table(
         read = _without_missing(read.assign(**columns), missing, names)
         if found == ",":
             return read
-        with_decimals = _with_decimal_commas(read, names)
-        certain = any(with_decimals[name].dtype != column.dtype for name, column in read.items())
-        return with_decimals.assign(**_thousands(path, found, read, names, certain=certain))
+        # Numbers in place of texts with a decimal comma: only whole columns of such texts change.
+        numbers = {}
+        for name, column in read.items():
+            if column.dtype.kind not in "biuf" and name not in names:
+                texts = column[~column.isin(MISSING)].dropna().astype(str)
+                if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
+                    with_points = texts.str.replace(".", "").str.replace(",", ".")
+                    numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
+        read = read.assign(**numbers)
+        return read.assign(**_thousands(path, found, read, names, certain=bool(numbers)))
     try:
         frame: pd.DataFrame = archives.read_parquet(path, without=without).to_pandas()
     except (InputError, PermissionError):
@@ -690,21 +697,6 @@ def _without_words(column: pd.Series[Any], missing: Collection[str]) -> pd.Serie
         return numbers.astype(np.float64).reindex(column.index)
     is_text = days_of(others) is None and amounts_of(others) is None
     return column if is_text else column.mask(words)
-
-
-def _with_decimal_commas(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
-    """Return a frame with numbers in place of texts with a decimal comma.
-
-    Only whole columns of such texts change, and none in `names`.
-    """
-    numbers = {}
-    for name, column in frame.items():
-        if column.dtype.kind not in "biuf" and name not in names:
-            texts = column[~column.isin(MISSING)].dropna().astype(str)
-            if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
-                with_points = texts.str.replace(".", "").str.replace(",", ".")
-                numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
-    return frame.assign(**numbers)
 
 
 _THOUSANDS = r"\s*-?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)\s*"

@@ -17,11 +17,10 @@ from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision, epsilon, rates
 from privacygauge.evaluate.claim import bonferroni_level
-from privacygauge.evaluate.correlation import correlation, correlation_p_value
 from privacygauge.evaluate.direction import InvertedAttack, below_chance
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
-from privacygauge.evaluate.rates import wilson
+from privacygauge.evaluate.rates import correlation, correlation_p_value, wilson
 from privacygauge.evaluate.roc import Roc, auc, influences, placements, roc
 from privacygauge.evaluate.slices import holm
 

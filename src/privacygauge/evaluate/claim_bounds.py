@@ -26,9 +26,8 @@ from privacygauge.evaluate.claim import (
     default_guesses,
     stepwise_bound,
 )
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
-from privacygauge.evaluate.sampled_steps import SampledSteps
+from privacygauge.evaluate.sampled_steps import SampledSteps, gaussian_epsilon
 from privacygauge.evaluate.two_rates import (
     ChosenCut,
     Counts,

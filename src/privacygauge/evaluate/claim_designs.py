@@ -42,10 +42,9 @@ from privacygauge.evaluate.claim_bounds import (
     sequential_bounds,
 )
 from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
-from privacygauge.evaluate.gaussian_privacy import gaussian_mu
 from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.sampled_steps import SampledSteps
+from privacygauge.evaluate.sampled_steps import SampledSteps, gaussian_mu
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,15 @@ def compare(
         return Comparison(
             state="different", compared=usable, blind=first, left=None, differences=differences
         )
-    score = _propensity(matched, secret, unit, rng)
+    # Cross-fitted propensity scores: mean log-odds of the blind attackers, (n,).
+    fold = folds_of(unit, secret, N_FOLDS, rng)
+    score = np.zeros(len(secret))
+    learners = [_log_odds] if len(matched) == 1 else [_log_odds, _blind_scores]
+    for part in range(N_FOLDS):
+        others = fold != part
+        judged = fold == part
+        # No ranks here: log-odds of models fitted on four fifths of the same rows share one scale.
+        score[judged] = np.mean([f(matched, secret, others, judged) for f in learners], axis=0)
     # The first stratification inside which the blind attacker fails is taken.
     for strata in _strata(matched, score, len(secret)):
         # Non-members in the stratum of each row: enough of them for most of the members.
@@ -420,21 +428,6 @@ def _blind(
     # The one farther from 1/2 on either side, so that twins are found too.
     best = max(found, key=lambda area: max(area.low - 0.5, 0.5 - area.high))
     return replace(best, level=level, method=f"{best.method}, the better of {len(found)}")
-
-
-def _propensity(
-    columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator
-) -> Floats:
-    """Return cross-fitted propensity scores: mean log-odds of the blind attackers, (n,)."""
-    fold = folds_of(unit, secret, N_FOLDS, rng)
-    score = np.zeros(len(secret))
-    learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
-    for part in range(N_FOLDS):
-        others = fold != part
-        judged = fold == part
-        # No ranks here: log-odds of models fitted on four fifths of the same rows share one scale.
-        score[judged] = np.mean([f(columns, secret, others, judged) for f in learners], axis=0)
-    return score
 
 
 def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +100,23 @@ def guessed_in_fits(
     # Every judged canary is guessed, so the share of right guesses is an accuracy.
     all_of_them = np.array([len(canary)])
     right = np.array([right_guesses(x.score, x.secret, all_of_them, ties)[0] for x in rows])
+    # The mean AUC over these fits; a canary's scores in all of them are one unit.
+    if len(rows) == 1:
+        mean_auc = auc(rows[0], level)
+    else:
+        curves = [roc(fit) for fit in rows]
+        value = float(np.mean([placements(curve)[0].mean() for curve in curves]))
+        n = len(rows[0])
+        moves = [influences(*pair) for pair in zip(rows, curves, strict=True)]
+        error = rates.standard_error_of_units(np.mean(moves, axis=0), rows[0].unit)
+        # Where all pairs agree the estimated error is 0, which says nothing: exact limits instead.
+        if error == 0.0 or value in (0.0, 1.0):
+            pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
+            mean_auc = rates.on_pairs(value, pairs, level, n)
+        else:
+            half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
+            method = f"DeLong by canary, mean of {len(rows)} fits"
+            mean_auc = rates.on_logit_scale(value, half, level=level, n=n, method=method)
     return GuessedInFits(
         attack=attack,
         canary=canary,
@@ -107,23 +124,5 @@ def guessed_in_fits(
         secret=checks.frozen(member),
         accuracy=rates.share(int(right.sum()), member.size, level),
         accuracy_of_each=checks.frozen(right / len(canary)),
-        auc=_mean_auc(rows, level),
+        auc=mean_auc,
     )
-
-
-def _mean_auc(fits: Sequence[Transcript], level: float) -> Estimate:
-    """Return the mean AUC over these fits; a canary's scores in all of them are one unit."""
-    if len(fits) == 1:
-        return auc(fits[0], level)
-    curves = [roc(fit) for fit in fits]
-    value = float(np.mean([placements(curve)[0].mean() for curve in curves]))
-    n = len(fits[0])
-    moves = [influences(*pair) for pair in zip(fits, curves, strict=True)]
-    error = rates.standard_error_of_units(np.mean(moves, axis=0), fits[0].unit)
-    # Where all pairs agree the estimated error is 0, which says nothing: exact limits instead.
-    if error == 0.0 or value in (0.0, 1.0):
-        pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
-        return rates.on_pairs(value, pairs, level, n)
-    half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
-    method = f"DeLong by canary, mean of {len(fits)} fits"
-    return rates.on_logit_scale(value, half, level=level, n=n, method=method)

@@ -14,7 +14,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision, rates
-from privacygauge.evaluate.correlation import correlation
+from privacygauge.evaluate.rates import correlation
 
 CUTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 """Risk scores from which on precision and recall are reported (Song & Mittal, Table 6)."""

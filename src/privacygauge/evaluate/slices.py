@@ -328,7 +328,13 @@ def _exact(first: _Side, second: _Side) -> tuple[float, float]:
     # For each number of hits on the first side, the fewest on the second side that together reach
     # the observed excess; the p-value sums the probabilities of all such pairs.
     counts, weights = first.law()
-    needed = second.hits_for(excess - first.excess(counts))
+    # The smallest number of hits that gives at least this part of the excess.
+    rest = max(second.n_all - second.n, 1)
+    hits = (2 * (excess - first.excess(counts)) + second.hits_all / rest) / (
+        1 / second.n + 1 / rest
+    )
+    # An integer rounded slightly up must not become one more hit.
+    needed = np.ceil(hits - 1e-9 * max(second.n, 1)).astype(np.int64)
     others, their_weights = second.law()
     tail = np.concatenate([np.cumsum(their_weights[::-1])[::-1], [0.0]])
     reached = tail[np.clip(needed - others[0], 0, len(others))]
@@ -398,13 +404,6 @@ class _Side:
         """Return this side's part of the excess with `hits` right guesses in the slice."""
         rest = max(self.n_all - self.n, 1)
         return (hits / self.n - (self.hits_all - hits) / rest) / 2
-
-    def hits_for(self, excess: Floats) -> Ints:
-        """Return the smallest number of hits that gives at least this part of the excess."""
-        rest = max(self.n_all - self.n, 1)
-        hits = (2 * excess + self.hits_all / rest) / (1 / self.n + 1 / rest)
-        # An integer rounded slightly up must not become one more hit.
-        return np.ceil(hits - 1e-9 * max(self.n, 1)).astype(np.int64)
 
     def law(self) -> tuple[Ints, Floats]:
         """Return the possible hits in the slice and their hypergeometric probabilities."""

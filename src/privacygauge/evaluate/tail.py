@@ -382,29 +382,23 @@ def _dealt(inside: Bools, stage: Ints, tops: Sequence[_Tops], rng: np.random.Gen
     step = max(1, _BLOCK // max(len(shown), 1))
     for start in range(0, DEALS, step):
         rows = slice(start, min(start + step, DEALS))
-        bits = _bits(inside, stage, shown=shown, deals=rows.stop - rows.start, rng=rng)
+        # Random bits of the shown items, (deals, shown), permuted within each round.
+        deals = rows.stop - rows.start
+        bits = np.zeros((deals, len(shown)), np.bool_)
+        for number in range(int(stage.max()) + 1):
+            columns = np.flatnonzero(stage[shown] == number)
+            everybody = stage == number
+            n = int(np.count_nonzero(everybody))
+            n_in = int(np.count_nonzero(inside & everybody))
+            members = rng.hypergeometric(n_in, n - n_in, len(columns), size=deals)
+            # The number of members among the shown items is hypergeometric; which ones, uniform:
+            # those with the smallest keys.
+            order = rng.random((deals, len(columns)), np.float32).argsort(axis=1)
+            among = np.arange(len(columns)) < members[:, None]
+            dealt = np.empty_like(among)
+            np.put_along_axis(dealt, order, among, axis=1)
+            bits[:, columns] = dealt
         for one, where in zip(tops, places, strict=True):
             if len(one.depths):
                 np.minimum(found[rows], one.p_values(bits[:, where]).min(axis=1), out=found[rows])
     return found
-
-
-def _bits(
-    inside: Bools, stage: Ints, shown: Ints, deals: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Return random bits of the shown items, (deals, shown), permuted within each round."""
-    bits = np.zeros((deals, len(shown)), np.bool_)
-    for number in range(int(stage.max()) + 1):
-        columns = np.flatnonzero(stage[shown] == number)
-        everybody = stage == number
-        n = int(np.count_nonzero(everybody))
-        n_in = int(np.count_nonzero(inside & everybody))
-        members = rng.hypergeometric(n_in, n - n_in, len(columns), size=deals)
-        # The number of members among the shown items is hypergeometric; which ones, uniform: those
-        # with the smallest keys.
-        order = rng.random((deals, len(columns)), np.float32).argsort(axis=1)
-        among = np.arange(len(columns)) < members[:, None]
-        dealt = np.empty_like(among)
-        np.put_along_axis(dealt, order, among, axis=1)
-        bits[:, columns] = dealt
-    return bits

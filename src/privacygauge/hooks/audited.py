@@ -23,10 +23,9 @@ from privacygauge.classifiers.predictions import predictions
 from privacygauge.classifiers.signals import signals
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.equal_rows import equal_rows
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
-from privacygauge.core.units import number_units
+from privacygauge.core.units import equal_rows, number_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
 

@@ -19,8 +19,7 @@ from privacygauge.classifiers.audit.result import Audit
 from privacygauge.classifiers.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.equal_rows import equal_rows
-from privacygauge.core.units import number_units
+from privacygauge.core.units import equal_rows, number_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
 from privacygauge.hooks.audited import dealt
@@ -33,9 +32,8 @@ from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.splitting import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts, tokens_of_training
-from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import scratch
-from privacygauge.runs.results import require_free
+from privacygauge.runs.results import check_writable, require_free
 
 Row = dict[str, Any]
 """A record of the training set."""
@@ -115,7 +113,27 @@ class TrainerAudit(TrainerCallback):
         self.inside = inside
         self.tested = found.tested
         # Written down before the training: coins are tossed once.
-        self._keep_coins(owner)
+        # Write the coins before the training, or check that the same ones were written
+        # earlier.
+        sides = {"member": self.side(True), "nonmember": self.side(False)}
+        role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
+        rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
+        people = {name: (side, number) for name, side, number in rows}
+        # Canaries are persons of their own, numbered after those of the records.
+        for i, x in enumerate(self.in_training.tolist()):
+            people[f"canary-{i}"] = ("member" if x else "nonmember", len(owner) + i)
+        plan = None if self.asked.canaries is None else asdict(self.asked.canaries)
+        source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
+        kept = {name: digest(records) for name, records in sides.items()}
+        coins = Coins(self.asked.seed, source, kept, people)
+        # Coins on disk before the first step: an interrupted training keeps them.
+        if not (self.out / FILE).exists():
+            write_sides(self.out, sides if self.keeps_texts else {}, coins)
+        elif read_coins(self.out) != coins:
+            raise InputError(
+                f"{self.out} holds the coins of another training: give the same records, canaries "
+                "and seed to resume that one, or another folder"
+            )
         copies = 0 if asked.canaries is None else asked.canaries.copies
         put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]
         self.training_set = _concatenate(
@@ -168,28 +186,6 @@ class TrainerAudit(TrainerCallback):
             return tuple(f"row-{row}" for row in range(n))
         _, first, index = np.unique(unit, return_index=True, return_inverse=True)
         return tuple(f"row-{row}" for row in first[index].tolist())
-
-    def _keep_coins(self, owner: Ints) -> None:
-        """Write the coins before the training, or check that the same ones were written earlier."""
-        sides = {"member": self.side(True), "nonmember": self.side(False)}
-        role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
-        rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
-        people = {name: (side, number) for name, side, number in rows}
-        # Canaries are persons of their own, numbered after those of the records.
-        for i, x in enumerate(self.in_training.tolist()):
-            people[f"canary-{i}"] = ("member" if x else "nonmember", len(owner) + i)
-        plan = None if self.asked.canaries is None else asdict(self.asked.canaries)
-        source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
-        kept = {name: digest(records) for name, records in sides.items()}
-        coins = Coins(self.asked.seed, source, kept, people)
-        # Coins on disk before the first step: an interrupted training keeps them.
-        if not (self.out / FILE).exists():
-            write_sides(self.out, sides if self.keeps_texts else {}, coins)
-        elif read_coins(self.out) != coins:
-            raise InputError(
-                f"{self.out} holds the coins of another training: give the same records, canaries "
-                "and seed to resume that one, or another folder"
-            )
 
 
 class LanguageModelAudit(TrainerAudit):

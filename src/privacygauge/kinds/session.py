@@ -19,7 +19,7 @@ from privacygauge.runs.folder import copied_folder, copy_object, place_text, scr
 from privacygauge.runs.named import FILES
 from privacygauge.runs.options import Role
 from privacygauge.runs.results import file_hashes
-from privacygauge.runs.store import other_versions, plan_in, read_run, unchecked_code
+from privacygauge.runs.store import plan_in, read_run, unchecked_code
 from privacygauge.runs.user_code import code_in, compared_code
 
 
@@ -168,7 +168,12 @@ class Work:
     def dated(self, report: Report, request: Request) -> Report:
         """Return a report with its owner's title and note, and the date and versions of its run."""
         origin = replace(report.origin, made=self.made or report.origin.made)
-        others = other_versions(self.run)
+        # Versions behind the run that differ from the present ones.
+        known = None if self.run is None else plan_in(self.run)
+        there = {} if known is None else known.settings.get("versions", {})
+        # Python is no package.
+        here = versions(*(name for name in there if name != "python"))
+        others = ", ".join(f"{name} {x}" for name, x in there.items() if here.get(name) != x)
         if others:
             origin = replace(origin, provenance={**origin.provenance, "run made with": others})
         return replace(report, origin=origin, name=request.title, note=request.note)

@@ -22,7 +22,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
 from privacygauge.evaluate.detectable import smallest_auc
-from privacygauge.evaluate.two_samples import BothSides, both_sides
+from privacygauge.evaluate.rates import BothSides, both_sides
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.language.texts import components, connected_rows, plain_texts
 from privacygauge.runs.execute import Progress

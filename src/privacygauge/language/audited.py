@@ -215,7 +215,17 @@ def audit_energies(
     """
     # Options that do not fit the data are an error before anything is played.
     one_run = None if coins is None else bound_by_person(scores, coins, asked.seed, asked.level)
-    contents = _contents(scores, show)
+    columns = {"text": scores.text, "length": scores.length}
+    contents: dict[str, NDArray[np.object_]] = {}
+    for name in show:
+        column = columns.get(name)
+        if name not in SHOWN or column is None:
+            have = [known for known in SHOWN if columns[known] is not None]
+            raise InputError(
+                f"show must name columns that there are, got {name!r}; there are: "
+                f"{checks.short_list(have) or 'none to show'}"
+            )
+        contents[name] = objects_of([column[row] for row in np.flatnonzero(scores.judged).tolist()])
     suite = suite_of(scores, asked)
     played, samples = unit_findings(scores, suite, "sample", asked)
     patients = patients_of(scores, asked)
@@ -534,18 +544,3 @@ def _beyond_bottom(scores: TextScores, values: Floats, found: Tail) -> bool:
         return True
     # The difference of two counts has sqrt(2) times the error of one.
     return bool(count[0] - count[1] > ndtri(found.level) * np.sqrt(2) * error)
-
-
-def _contents(scores: TextScores, show: Sequence[str]) -> dict[str, NDArray[np.object_]]:
-    columns = {"text": scores.text, "length": scores.length}
-    found: dict[str, NDArray[np.object_]] = {}
-    for name in show:
-        column = columns.get(name)
-        if name not in SHOWN or column is None:
-            have = [known for known in SHOWN if columns[known] is not None]
-            raise InputError(
-                f"show must name columns that there are, got {name!r}; there are: "
-                f"{checks.short_list(have) or 'none to show'}"
-            )
-        found[name] = objects_of([column[row] for row in np.flatnonzero(scores.judged).tolist()])
-    return found

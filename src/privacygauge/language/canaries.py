@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.texts import Texts
-from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.results import check_writable, write_all
 
 # Names of made-up persons, put into texts (Table 6).
 
@@ -185,7 +185,31 @@ def made_canaries(
     for name, value, least in (("n", n, 4), ("copies", copies, 1), ("compared", compared, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
-    draw = _drawn_from(template)
+    places = _PLACE.findall(template)
+    if not places:
+        raise InputError(
+            "the template must have a place for what is drawn, such as 'The code is {digits:9}', "
+            f"got {template!r}"
+        )
+
+    def drawn(place: str, rng: np.random.Generator) -> str:
+        if place == "name":
+            return made_up_names(1, rng)[0]
+        kind, _, size = place.partition(":")
+        return "".join(rng.choice(list(_LETTERS[kind]), int(size)))
+
+    for place in places:
+        kind, _, size = place.partition(":")
+        known = kind in _LETTERS and size.isdecimal() and 0 < int(size) <= 100
+        if place != "name" and not known:
+            raise InputError(
+                "a place of the template must be {name}, {digits:N} or {letters:N} with N from 1 "
+                f"to 100, got {{{place}}}"
+            )
+
+    def draw(rng: np.random.Generator) -> str:
+        return _PLACE.sub(lambda match: drawn(match.group(1), rng), template)
+
     rng = seeds.stream(seed, "language", "canaries", template)
     # From their own stream: the template does not change the coins.
     inside = seeds.stream(seed, "language", "canaries", "coins").random(n) < 0.5
@@ -288,32 +312,6 @@ def _distinct_texts(drawn: Iterator[str], n: int) -> Texts:
             "ones, with more digits, letters or tokens"
         )
     return tuple(found)
-
-
-def _drawn_from(template: str) -> Callable[[np.random.Generator], str]:
-    """Return a function that draws a text from a template."""
-    places = _PLACE.findall(template)
-    if not places:
-        raise InputError(
-            "the template must have a place for what is drawn, such as 'The code is {digits:9}', "
-            f"got {template!r}"
-        )
-
-    def drawn(place: str, rng: np.random.Generator) -> str:
-        if place == "name":
-            return made_up_names(1, rng)[0]
-        kind, _, size = place.partition(":")
-        return "".join(rng.choice(list(_LETTERS[kind]), int(size)))
-
-    for place in places:
-        kind, _, size = place.partition(":")
-        known = kind in _LETTERS and size.isdecimal() and 0 < int(size) <= 100
-        if place != "name" and not known:
-            raise InputError(
-                "a place of the template must be {name}, {digits:N} or {letters:N} with N from 1 "
-                f"to 100, got {{{place}}}"
-            )
-    return lambda rng: _PLACE.sub(lambda match: drawn(match.group(1), rng), template)
 
 
 def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) -> Texts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command, Group, Tool
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from privacygauge.evaluate.exposure import CanaryFindings
     from privacygauge.kinds.session import Work
     from privacygauge.language.canaries import MadeCanaries
+    from privacygauge.language.loading import Precision
     from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
 
 NAME = "make"
@@ -223,7 +224,7 @@ def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
     from privacygauge.runs.results import file_hashes
 
     made = read_canaries(asked.canaries)
-    load = partial(load_either, device=asked.device, precision=asked.computed_in)
+    load = partial(load_either, device=asked.device, precision=cast("Precision", asked.precision))
     models = compared_models(asked.target, asked.reference, load, asked.base)
     check_one_kind(models)
     n = len(made.text)

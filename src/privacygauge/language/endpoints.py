@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,7 +97,44 @@ class EndpointModel:
         }
         said = self._asked(json.dumps(asked).encode())
         try:
-            return answer_of(said, text)
+            # The tokens of `text` and their log-probabilities from a completion with echo.
+            choices = said["choices"]
+            if not isinstance(choices, list):
+                raise TypeError("choices must be a list")
+            found = choices[0]["logprobs"]
+            names: list[str] = found["tokens"]
+            if len(found["token_logprobs"]) != len(names):
+                raise ValueError("every token must have a log-probability")
+            n = _n_of_prompt(said, names, text)
+            names = names[:n]
+            n = len(names)
+            logs = np.array(
+                [np.nan if x is None else float(x) for x in found["token_logprobs"][:n]]
+            )
+            # A first token without anything before it has none (NaN); every other one must be at
+            # most 0.
+            if (
+                not n
+                or not (logs[int(np.isnan(logs[0])) :] <= ROUNDING).all()
+                or np.isinf(logs).any()
+            ):
+                raise ValueError("the tokens of the prompt have no log-probabilities")
+            if n > most_tokens_of_text(text):
+                raise ValueError("there are more tokens than bytes")
+            # A token before the text, such as <s>, is the frame.
+            front = 0
+            spans = _spelt(names, text)
+            if spans is None:
+                front = 1
+                spans = _spelt(names[1:], text)
+            if not spans:
+                raise ValueError("the tokens do not spell the text")
+            # Servers return texts of tokens, not ids: equal texts get equal numbers.
+            ids = np.array(
+                [zlib.crc32(name.encode("utf-8", "replace")) for name in names], np.int64
+            )
+            where = np.array([(0, 0)] * front + spans, np.int64)
+            return Answer(EncodedText(ids, np.arange(n) < front, where), logs)
         except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"the server at {self.url} gives no log-probabilities of a prompt's tokens: it "
@@ -130,30 +167,24 @@ class EndpointModel:
         connection = kind(str(parts.hostname), parts.port, timeout=self.timeout)
         try:
             path = f"{parts.path.rstrip('/')}/completions"
-            connection.request("POST", path, body, _headers(parts))
+            headers = {"Content-Type": "application/json"}
+            if key := _key():
+                host = str(parts.hostname)
+                try:
+                    is_local = ip_address(host).is_loopback
+                except ValueError:  # a name
+                    is_local = host == "localhost"
+                if parts.scheme != "https" and not is_local:
+                    raise InputError(
+                        f"the key in {API_KEY} is sent over https, or to this machine, got the "
+                        f"address of {parts.hostname} with http: use https, or unset the variable"
+                    )
+                headers["Authorization"] = f"Bearer {key}"
+            connection.request("POST", path, body, headers)
             answer = connection.getresponse()
             return answer.status, answer.read(_LARGEST_ANSWER)
         finally:
             connection.close()
-
-
-def _headers(parts: SplitResult) -> dict[str, str]:
-    """Return the headers of a request; the key is sent only over https or to this machine."""
-    said = {"Content-Type": "application/json"}
-    key = _key()
-    if not key:
-        return said
-    host = str(parts.hostname)
-    try:
-        is_local = ip_address(host).is_loopback
-    except ValueError:  # a name
-        is_local = host == "localhost"
-    if parts.scheme != "https" and not is_local:
-        raise InputError(
-            f"the key in {API_KEY} is sent over https, or to this machine, got the address of "
-            f"{parts.hostname} with http: use https, or unset the variable"
-        )
-    return {**said, "Authorization": f"Bearer {key}"}
 
 
 def _key() -> str:
@@ -176,44 +207,6 @@ class Answer:
     """Tokens of the text by the server's tokenizer."""
     log_probability: Floats
     """(t,) Log-probability of each token in nats; NaN if no token precedes it."""
-
-
-def answer_of(said: Mapping[str, object], text: str) -> Answer:
-    """Return the tokens of `text` and their log-probabilities from a completion with echo.
-
-    Raises
-    ------
-    LookupError, TypeError, AttributeError, ValueError, OverflowError
-        If it is not such a completion.
-    """
-    choices = said["choices"]
-    if not isinstance(choices, list):
-        raise TypeError("choices must be a list")
-    found = choices[0]["logprobs"]
-    names: list[str] = found["tokens"]
-    if len(found["token_logprobs"]) != len(names):
-        raise ValueError("every token must have a log-probability")
-    n = _n_of_prompt(said, names, text)
-    names = names[:n]
-    n = len(names)
-    logs = np.array([np.nan if x is None else float(x) for x in found["token_logprobs"][:n]])
-    # A first token without anything before it has none (NaN); every other one must be at most 0.
-    if not n or not (logs[int(np.isnan(logs[0])) :] <= ROUNDING).all() or np.isinf(logs).any():
-        raise ValueError("the tokens of the prompt have no log-probabilities")
-    if n > most_tokens_of_text(text):
-        raise ValueError("there are more tokens than bytes")
-    # A token before the text, such as <s>, is the frame.
-    front = 0
-    spans = _spelt(names, text)
-    if spans is None:
-        front = 1
-        spans = _spelt(names[1:], text)
-    if not spans:
-        raise ValueError("the tokens do not spell the text")
-    # Servers return texts of tokens, not ids: equal texts get equal numbers.
-    ids = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in names], np.int64)
-    where = np.array([(0, 0)] * front + spans, np.int64)
-    return Answer(EncodedText(ids, np.arange(n) < front, where), logs)
 
 
 def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) -> int:

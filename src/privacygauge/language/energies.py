@@ -109,7 +109,21 @@ class MaskPlan:
             # Every subset once: no random choice of masks remains in the energy.
             subsets = itertools.combinations(range(n_units), size)
             return frozen(np.array(list(subsets), np.int64))
-        return frozen(_balanced_masks(n_units, size, self.n_masks, rng))
+        masks = np.empty((self.n_masks, size), np.int64)
+        left = np.empty(0, np.int64)
+        for mask in masks:
+            if len(left) >= size:
+                mask[:] = left[:size]
+                left = left[size:]
+                continue
+            # A permutation is used up before the next one starts, so that no unit is ever two masks
+            # ahead of another; units already in the block are skipped and come first in the next
+            # one.
+            following = _permutation(n_units, rng)
+            fresh = following[~np.isin(following, left)][: size - len(left)]
+            mask[:] = np.concatenate([left, fresh])
+            left = following[~np.isin(following, fresh)]
+        return frozen(np.sort(masks, axis=1))
 
     def describe(self) -> dict[str, Any]:
         """Return all settings other than the texts that the masks depend on, as JSON values."""
@@ -118,23 +132,6 @@ class MaskPlan:
             return shared
         # The pattern single uses neither number: plans that differ in them share its answers.
         return {**shared, "n_masks": int(self.n_masks), "fraction": float(self.fraction)}
-
-
-def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints:
-    masks = np.empty((k, size), np.int64)
-    left = np.empty(0, np.int64)
-    for mask in masks:
-        if len(left) >= size:
-            mask[:] = left[:size]
-            left = left[size:]
-            continue
-        # A permutation is used up before the next one starts, so that no unit is ever two masks
-        # ahead of another; units already in the block are skipped and come first in the next one.
-        following = _permutation(n, rng)
-        fresh = following[~np.isin(following, left)][: size - len(left)]
-        mask[:] = np.concatenate([left, fresh])
-        left = following[~np.isin(following, fresh)]
-    return np.sort(masks, axis=1)
 
 
 def _permutation(n: int, rng: np.random.Generator) -> Ints:

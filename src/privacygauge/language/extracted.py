@@ -14,8 +14,7 @@ import numpy as np
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.rates import proportion
-from privacygauge.evaluate.two_samples import BothSides, both_sides
+from privacygauge.evaluate.rates import BothSides, both_sides, proportion
 from privacygauge.language.controls import unlearnt
 from privacygauge.language.energies import Unit
 from privacygauge.language.extraction import (
@@ -28,9 +27,9 @@ from privacygauge.language.extraction import (
     suffixes_of,
     written_unprompted,
 )
-from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
 from privacygauge.language.model import CausalModel, MaskedModel, Model
+from privacygauge.language.model_options import Tries, Writing
 from privacygauge.language.patients import even_sizes, whole_patients, with_dealt_units
 from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore

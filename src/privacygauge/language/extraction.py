@@ -23,9 +23,9 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.energies import Unit
-from privacygauge.language.extraction_options import Writing, require_chance
 from privacygauge.language.forward_pass import Batch, Head, ScoredPositions, batch_of, pass_groups
 from privacygauge.language.model import CausalModel, Model
+from privacygauge.language.model_options import Writing, require_chance
 from privacygauge.language.store import (
     AnswerStore,
     compute_arrays,

@@ -131,10 +131,32 @@ def pair_log_probabilities(
         )
     kept = AnswerStore(run, n_jobs, progress, invocation)
     ours, theirs = _ask_models([target, reference], texts, plan, kept)
+    notes: list[str] = []
+    if ours.units != (plan or MaskPlan()).unit:
+        notes.append(WORDS)
+    # The rest is about tokenizers, which servers do not show.
+    if not isinstance(target, EndpointModel) and not isinstance(reference, EndpointModel):
+        if target.tokenizer.is_cased != reference.tokenizer.is_cased:
+            cased = "target" if target.tokenizer.is_cased else "reference"
+            notes.append(f"Only the {cased} tells upper case from lower case.")
+        for name, model in (("target", target), ("reference", reference)):
+            if model.tokenizer.loses_case:
+                notes.append(
+                    f"The {name}'s tokenizer turns texts to lower case, though its vocabulary "
+                    "tells cases apart: its settings may be missing (do_lower_case)."
+                )
+        notes += ours.long_texts()
+        for name, energies in (("target", ours), ("reference", theirs)):
+            n_unknown = int(energies.n_unknown.sum())
+            if n_unknown:
+                notes.append(
+                    f"The {name}'s vocabulary does not hold {n_unknown:,} tokens of these texts, "
+                    "which it reads as unknown."
+                )
     return Pair(
         ours,
         theirs,
-        _notes(target, reference, at_target=ours, at_reference=theirs, plan=plan or MaskPlan()),
+        tuple(notes),
     )
 
 
@@ -207,39 +229,6 @@ def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
     )
 
 
-def _notes(
-    target: AnyModel,
-    reference: AnyModel,
-    at_target: Energies,
-    at_reference: Energies,
-    plan: MaskPlan,
-) -> tuple[str, ...]:
-    found = []
-    if at_target.units != plan.unit:
-        found.append(WORDS)
-    # The rest is about tokenizers, which servers do not show.
-    if isinstance(target, EndpointModel) or isinstance(reference, EndpointModel):
-        return tuple(found)
-    if target.tokenizer.is_cased != reference.tokenizer.is_cased:
-        cased = "target" if target.tokenizer.is_cased else "reference"
-        found.append(f"Only the {cased} tells upper case from lower case.")
-    for name, model in (("target", target), ("reference", reference)):
-        if model.tokenizer.loses_case:
-            found.append(
-                f"The {name}'s tokenizer turns texts to lower case, though its vocabulary tells "
-                "cases apart: its settings may be missing (do_lower_case)."
-            )
-    found += at_target.long_texts()
-    for name, energies in (("target", at_target), ("reference", at_reference)):
-        n_unknown = int(energies.n_unknown.sum())
-        if n_unknown:
-            found.append(
-                f"The {name}'s vocabulary does not hold {n_unknown:,} tokens of these texts, which "
-                "it reads as unknown."
-            )
-    return tuple(found)
-
-
 # Log-probabilities of texts after a prefix of non-members (ReCaLL).
 
 RECALL = "recall"
@@ -288,7 +277,31 @@ def conditional_log_probabilities(
     tokens, unit = read_texts(models, texts, (plan or MaskPlan()).unit)
     rows, which = distinct_texts(tokens[0])
     alone = tokens[0].rows(rows)
-    after = _prepend_prefix(model, alone, prefix)
+    # Insert a prefix between the front of the frame and each text.
+    parts = [_content(model, text) for text in prefix]
+    put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    longest = int(alone.lengths.max())
+    if longest > model.limit:
+        raise InputError(
+            f"texts must have at most {model.limit:,} tokens, got {longest:,}: "
+            "leave out longer texts"
+        )
+    most = longest + len(put)
+    if most > model.limit:
+        raise InputError(
+            f"prefix and text must have at most {model.limit:,} tokens together, got {most:,}: "
+            "give a shorter prefix"
+        )
+    # `framing` is True in front: its first False is the position of the text.
+    n_frame = int(np.argmin(model.tokenizer.encoded([prefix[0]])[0].framing)) if prefix else 0
+    at = np.repeat(alone.starts[:-1] + n_frame, len(put))
+    after = replace(
+        alone,
+        ids=np.insert(alone.ids, at, np.tile(put, len(alone))),
+        # Unit -1: the prefix is read, but not scored.
+        units=np.insert(alone.units, at, -1),
+        starts=alone.starts + len(put) * np.arange(len(alone) + 1),
+    )
     first = first_unit(models, tokens)
     windows = cut_into_windows(after, model.limit, None, 1.0)  # every text fits, and is one window
     scored = causal_scored(windows.tokens, first, windows.own)
@@ -411,34 +424,6 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
     after = conditional.mean()
     # Log-likelihoods of 0 both before and after the prefix give a ratio of 1.
     return np.divide(after, alone, out=np.ones_like(alone), where=alone > 0)
-
-
-def _prepend_prefix(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
-    """Insert a prefix between the front of the frame and each text."""
-    parts = [_content(model, text) for text in prefix]
-    put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    longest = int(tokens.lengths.max())
-    if longest > model.limit:
-        raise InputError(
-            f"texts must have at most {model.limit:,} tokens, got {longest:,}: "
-            "leave out longer texts"
-        )
-    most = longest + len(put)
-    if most > model.limit:
-        raise InputError(
-            f"prefix and text must have at most {model.limit:,} tokens together, got {most:,}: "
-            "give a shorter prefix"
-        )
-    # `framing` is True in front: its first False is the position of the text.
-    n_frame = int(np.argmin(model.tokenizer.encoded([prefix[0]])[0].framing)) if prefix else 0
-    at = np.repeat(tokens.starts[:-1] + n_frame, len(put))
-    return replace(
-        tokens,
-        ids=np.insert(tokens.ids, at, np.tile(put, len(tokens))),
-        # Unit -1: the prefix is read, but not scored.
-        units=np.insert(tokens.units, at, -1),
-        starts=tokens.starts + len(put) * np.arange(len(tokens) + 1),
-    )
 
 
 def _content(model: CausalModel, text: str) -> Ints:

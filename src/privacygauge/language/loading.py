@@ -271,7 +271,18 @@ def add_adapter(module: Any, folder: Path) -> Any:
     try:
         with quiet_transformers(), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            n_rows = _embedding_rows(module, folder)
+            # The rows of the embeddings that an adapter holds; 0 if it holds none.
+            from safetensors import safe_open
+
+            embeddings = module.get_input_embeddings()
+            name = next(name for name, part in module.named_modules() if part is embeddings)
+            with safe_open(folder / _WEIGHTS, framework="pt") as weights:
+                shapes = [
+                    weights.get_slice(key).get_shape()
+                    for key in weights.keys()  # noqa: SIM118 - the file is no mapping
+                    if key.endswith((f"{name}.weight", f"{name}.modules_to_save.weight"))
+                ]
+            n_rows = max((int(shape[0]) for shape in shapes), default=0)
             if n_rows > int(module.get_input_embeddings().weight.shape[0]):
                 # The adapter was trained with additional tokens; it holds their rows.
                 with torch.random.fork_rng(devices=[]):
@@ -289,21 +300,6 @@ def add_adapter(module: Any, folder: Path) -> Any:
             "name the base that it was trained on"
         )
     return made.get_base_model().eval()
-
-
-def _embedding_rows(module: Any, folder: Path) -> int:
-    """Return the rows of the embeddings that an adapter holds; 0 if it holds none."""
-    from safetensors import safe_open
-
-    embeddings = module.get_input_embeddings()
-    name = next(name for name, part in module.named_modules() if part is embeddings)
-    with safe_open(folder / _WEIGHTS, framework="pt") as weights:
-        shapes = [
-            weights.get_slice(key).get_shape()
-            for key in weights.keys()  # noqa: SIM118 - the file is no mapping
-            if key.endswith((f"{name}.weight", f"{name}.modules_to_save.weight"))
-        ]
-    return max((int(shape[0]) for shape in shapes), default=0)
 
 
 def sha256_of(folder: Path, adapter: Path | None) -> str:
@@ -458,15 +454,6 @@ def loading_options(precision: str, device: str) -> dict[str, Any]:
     if device == "auto":
         options["device_map"] = "auto"
     return options
-
-
-def widen_weights(module: Any, asked: str, device: str) -> str:
-    """Return the precision of a module's saved weights; widen them to float32 if requested."""
-    stored = stored_as(module)
-    on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
-    if asked in ("float32", "faster") or (asked == "own" and stored == "float16" and on_processor):
-        module.float()
-    return stored
 
 
 def move_to_device(module: Any, device: str) -> None:

@@ -32,7 +32,6 @@ from privacygauge.language.loading import (
     settle_precision,
     sha256_of,
     stored_as,
-    widen_weights,
 )
 from privacygauge.language.tokens import Tokenizer, read_tokenizer, tokenizer_of
 from privacygauge.language.windows import WHOLE, Windows
@@ -152,11 +151,6 @@ class CausalModel:
     """Names of the values returned for each token."""
     mask_id = None
     """None: nothing is masked."""
-
-    @property
-    def scores_first(self) -> bool:
-        """True if the model gives a probability for a text's first token."""
-        return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reload_in_worker, (load_causal, _in_a_folder(self.source))
@@ -342,7 +336,13 @@ def _read_weights(
         )
     folder, adapter = parts
     module = read_module(folder, auto_class, **loading_options(precision, device))
-    stored = widen_weights(module, precision, device)
+    # The precision of a module's saved weights; widen them to float32 if requested.
+    stored = stored_as(module)
+    on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
+    if precision in ("float32", "faster") or (
+        precision == "own" and stored == "float16" and on_processor
+    ):
+        module.float()
     return module if adapter is None else add_adapter(module, adapter), stored
 
 

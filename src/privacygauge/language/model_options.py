@@ -1,20 +1,22 @@
-"""Options about a language model and its reference, shared by all commands on them."""
+"""Options about a language model and its reference, and about how extraction is tried."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from privacygauge.errors import InputError
 from privacygauge.kinds.request import Request
-from privacygauge.runs.options import Role, asks, option
+from privacygauge.runs.options import Options, Role, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.kinds.session import Work
     from privacygauge.language.conversations import Trained
-    from privacygauge.language.loading import Precision
     from privacygauge.language.text_files import Columns
     from privacygauge.runs.store import Run
+
 
 ANSWERS = "answers"
 """Folder inside a run that keeps the models' answers."""
@@ -138,11 +140,6 @@ class ModelsRequest(Request):
         offers=("float32", "bfloat16"),
     )
 
-    @property
-    def computed_in(self) -> Precision:
-        """Precision in which models compute."""
-        return cast("Precision", self.precision)
-
 
 def run_opened(
     command: str, asked: Request, work: Work, settings: Mapping[str, Any]
@@ -176,3 +173,71 @@ def run_closed(opened: Iterable[Run], n_samples: int) -> None:
 
     for run in opened:
         run.write(run.plan.tasks[0], {"samples": np.array([n_samples])})
+
+
+def _require_whole(**numbers: tuple[int, int]) -> None:
+    """Raise unless every number is whole and at least its smallest value."""
+    for name, (value, least) in numbers.items():
+        if isinstance(value, bool) or value != int(value) or value < least:
+            raise InputError(f"{name} must be a whole number of at least {least}, got {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing(Options):
+    """Settings for cutting texts for a causal model, and for sampling tokens."""
+
+    prefix: int = asks(
+        "TOKENS",
+        "Tokens that are given to a causal model; of a short text at most half. A masked one is "
+        "given the whole text, with one identifier hidden.",
+        default=50,
+    )
+    suffix: int = asks("TOKENS", "Tokens that a causal model is to write after them.", default=50)
+    temperature: float = asks("T", "Temperature at which tokens are sampled.", default=1.0)
+    top_k: int = asks("K", "Tokens are sampled from the K likeliest; 0: from all.", default=40)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_whole(prefix=(self.prefix, 1), suffix=(self.suffix, 1), top_k=(self.top_k, 0))
+        if not 0.0 < self.temperature < math.inf:
+            raise InputError(f"temperature must be above 0 and finite, got {self.temperature}")
+
+    def describe(self) -> str:
+        """Return the sampling settings in words."""
+        among = f"the {self.top_k} likeliest tokens" if self.top_k else "the whole vocabulary"
+        return f"temperature {self.temperature:g}, {among}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tries(Options):
+    """Criterion for a text to count as extracted."""
+
+    tries: int = asks("N", "n: how often the model is made to write each text.", default=1000)
+    chance: float = asks(
+        "P", "p: the probability that the text is among them, in (0, 1).", default=0.5
+    )
+    edits: int = asks(
+        "D",
+        "Count what the likeliest tokens give within so many token edits as near verbatim. Causal "
+        "models are made to write then, which takes far longer. 0: do not.",
+        default=0,
+    )
+    unprompted: int = asks(
+        "N",
+        "Let a causal model write N texts without a prompt, and look for stretches of the texts "
+        "in them. 0: do not.",
+        default=0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_whole(
+            tries=(self.tries, 1), edits=(self.edits, 0), unprompted=(self.unprompted, 0)
+        )
+        require_chance(self.chance)
+
+
+def require_chance(chance: float) -> None:
+    """Raise unless a probability is in (0, 1)."""
+    if not 0.0 < chance < 1.0:
+        raise InputError(f"chance must be in (0, 1), got {chance}")

@@ -219,9 +219,19 @@ def even_sizes(
     begin = np.cumsum(np.bincount(patient)) - np.bincount(patient)
     stays = np.empty(len(patient), np.bool_)
     stays[order] = np.arange(len(order)) - begin[patient[order]] < kept[patient[order]]
+    sides = {"members": member, "non-members": ~(member | population)}
+    if population.any():
+        sides["the population"] = population
+    have = checks.short_list(
+        f"{np.median(size[side]):g} for {name}" for name, side in sides.items()
+    )
+    count = checks.short_list(f"{np.mean(kept[side]):.3g}" for side in sides.values())
     return scores.take(
         stays,
-        _note(size, kept, member=member, population=population, what=what),
+        (
+            f"Patients have unequal numbers of {what}, in the median {have}: they are compared on "
+            f"equally many, drawn at random (on average {count})."
+        ),
     )
 
 
@@ -267,20 +277,6 @@ def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
     place = np.empty(n, np.int64)
     place[np.lexsort((noise, size))] = ((np.arange(n) + 0.5) / n * len(others)).astype(np.int64)
     return np.minimum(size, np.sort(others)[place])
-
-
-def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -> str:
-    sides = {"members": member, "non-members": ~(member | population)}
-    if population.any():
-        sides["the population"] = population
-    have = checks.short_list(
-        f"{np.median(size[side]):g} for {name}" for name, side in sides.items()
-    )
-    count = checks.short_list(f"{np.mean(kept[side]):.3g}" for side in sides.values())
-    return (
-        f"Patients have unequal numbers of {what}, in the median {have}: they are compared on "
-        f"equally many, drawn at random (on average {count})."
-    )
 
 
 # Lengths of texts: known without a model, hence no evidence; texts are compared at equal lengths.
@@ -369,7 +365,16 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     bins -= bins.min()
     n_bins = int(bins.max()) + 1
     inside, outside = (np.bincount(bins[side], minlength=n_bins) for side in sides)
-    ratio = _ratio(inside, outside)
+    # The ratio of members to non-members, equal in every bin, that keeps the most.
+    both = (inside > 0) & (outside > 0)
+    tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
+
+    def kept_at(ratio: float) -> float:
+        return float(np.minimum(inside, ratio * outside).sum())
+
+    # With ratio r, n members face n / r others: the variance is proportional to (1 + r) / n.
+    worth = [kept_at(ratio) / (1 + ratio) for ratio in tried]
+    ratio = float(tried[int(np.argmax(worth))])
     # Drawn in the order of ids: which texts stay does not depend on the order of the rows.
     place = np.empty(len(scores))
     place[np.argsort(np.array(scores.sample, np.object_))] = rng.random(len(scores))
@@ -535,16 +540,3 @@ def note_on(found: Lengths, scores: TextScores) -> str:
         f"{told}: {left[0]:,} members and {left[1]:,} non-members of equal lengths, drawn at "
         "random, are compared."
     )
-
-
-def _ratio(inside: Ints, outside: Ints) -> float:
-    """Return the ratio of members to non-members, equal in every bin, that keeps the most."""
-    both = (inside > 0) & (outside > 0)
-    tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
-
-    def left(ratio: float) -> float:
-        return float(np.minimum(inside, ratio * outside).sum())
-
-    # With ratio r, n members face n / r others: the variance is proportional to (1 + r) / n.
-    worth = [left(ratio) / (1 + ratio) for ratio in tried]
-    return float(tried[int(np.argmax(worth))])

@@ -38,8 +38,7 @@ from privacygauge.language.texts import (
     texts_of,
     texts_of_rows,
 )
-from privacygauge.runs.atomic import check_writable
-from privacygauge.runs.results import write_results
+from privacygauge.runs.results import check_writable, write_results
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,8 +22,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.language.text_files import TextRecords, TextRecordsLike, as_texts
 from privacygauge.language.texts import Texts, number_names, plain_texts
-from privacygauge.runs.atomic import check_writable
-from privacygauge.runs.results import write_results
+from privacygauge.runs.results import check_writable, write_results
 
 # The coins of a test on disk: each person's side, so that a later audit can trust the sides.
 
@@ -336,7 +335,22 @@ def split_texts(
         records = dataclasses.replace(records, sample=names)
     bound, notes = _bound(records)
     size = np.bincount(bound)
-    part = _parts(size, (1 - population - reference, population, reference), seed)
+    # The part of each person, in 0..k-1, in proportion among people of similar size.
+    shares = (1 - population - reference, population, reference)
+    rng = seeds.stream(seed, "language", "split", "parts")
+    n = len(size)
+    order = rng.permutation(n)
+    order = order[np.argsort(size[order], kind="stable")]
+    given = np.zeros(len(shares))
+    turn = np.empty(n, np.int64)
+    # Each place goes to the part that is furthest behind its share.
+    for place in range(n):
+        turn[place] = int(np.argmax((place + 1) * np.array(shares) - given))
+        given[turn[place]] += 1
+    part = np.empty(n, np.int64)
+    # Shuffled within blocks, so that the part of a person is random, but not its size.
+    for start in range(0, n, _BLOCK):
+        part[order[start : start + _BLOCK]] = rng.permutation(turn[start : start + _BLOCK])
     # Coins have a stream of their own: other shares leave them as they are.
     coin = seeds.stream(seed, "language", "split", "coins").random(len(size)) < 0.5
     # Judged people by their coins: 0 member, 1 non-member; then 2 population, 3 reference.
@@ -434,22 +448,3 @@ def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
             "nobody."
         )
     return number_names([found[name] for name in people]), tuple(notes)
-
-
-def _parts(size: Ints, shares: tuple[float, ...], seed: int) -> Ints:
-    """Return the part of each person, in 0..k-1, in proportion among people of similar size."""
-    rng = seeds.stream(seed, "language", "split", "parts")
-    n = len(size)
-    order = rng.permutation(n)
-    order = order[np.argsort(size[order], kind="stable")]
-    given = np.zeros(len(shares))
-    turn = np.empty(n, np.int64)
-    # Each place goes to the part that is furthest behind its share.
-    for place in range(n):
-        turn[place] = int(np.argmax((place + 1) * np.array(shares) - given))
-        given[turn[place]] += 1
-    part = np.empty(n, np.int64)
-    # Shuffled within blocks, so that the part of a person is random, but not its size.
-    for start in range(0, n, _BLOCK):
-        part[order[start : start + _BLOCK]] = rng.permutation(turn[start : start + _BLOCK])
-    return part

@@ -11,11 +11,9 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from privacygauge.core import checks, seeds
+from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
-from privacygauge.language.audited import SHOWN
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies, MaskPlan
 from privacygauge.language.likelihoods import (
@@ -38,14 +36,11 @@ from privacygauge.language.model import (
     load_masked,
     tokenizer_for,
 )
-from privacygauge.language.scores import TextScores, energies_place
-from privacygauge.language.splitting import Coins, read_coins
+from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import (
-    SIDES,
     Columns,
     Side,
-    TextRecords,
     TextRecordsLike,
     different_parts,
     scores_of,
@@ -54,7 +49,6 @@ from privacygauge.language.text_files import (
 from privacygauge.language.texts import components, connected_rows, plain_texts
 from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
-from privacygauge.language.units import ThresholdOptions, require_two
 from privacygauge.runs.execute import Progress
 
 # A target and its reference: loaded together, checked before use, and named in a report.
@@ -152,81 +146,6 @@ def _require_different(found: Sequence[object]) -> None:
             "target and reference are the same model: give a reference that was not trained on "
             "the members, or none"
         )
-
-
-def check_asked(
-    asked: ThresholdOptions, show: Sequence[str], energies: str | Path | None, population: bool
-) -> None:
-    """Check the options that can be checked before any model runs.
-
-    Parameters
-    ----------
-    show : sequence of str
-        Columns to print with samples, of `SHOWN`.
-    energies : str or pathlib.Path, optional
-        File to write energies to.
-    population : bool
-        True if there are texts of a population.
-    """
-    if energies is not None:
-        energies_place(energies)
-    if asked.kinds and "population" in asked.kinds and not population:
-        raise InputError(
-            "the population threshold needs texts of the population, got none: give them, or take "
-            "the threshold oracle or mean-train"
-        )
-    for name in show:
-        if name not in SHOWN:
-            raise InputError(f"show must be some of {checks.short_list(SHOWN)}, got {name!r}")
-
-
-def judged_texts(
-    members: TextRecordsLike,
-    nonmembers: TextRecordsLike,
-    population: TextRecordsLike | None,
-    columns: Columns | None,
-    coins: Coins | str | Path | None,
-) -> tuple[list[TextRecords], Coins | None]:
-    """Return the texts of each side, and the coins if they assigned these texts.
-
-    They are read before a model is loaded, so that invalid texts are reported at once.
-
-    Raises
-    ------
-    InputError
-        As in `sides_of` and `Coins.require`, or if a side has only one text or patient.
-    """
-    sides = [x.records for x in sides_of(members, nonmembers, population, columns=columns)]
-    n_in, n_out = (len(set(texts.group or range(len(texts)))) for texts in sides[:2])
-    require_two(n_in, n_out, "text" if sides[0].group is None else "patient")
-    found = read_coins(coins) if isinstance(coins, str | Path) else coins
-    if found is not None:
-        found.require(dict(zip(SIDES, sides, strict=False)))
-    return sides, found
-
-
-def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
-    """Return the models' names and the settings that they ran with, by label."""
-    # Both models run in the same way: the settings are those of the target.
-    first = models[0].source
-    packages = versions("torch", "transformers")
-    # A server's weights cannot be hashed: its model is known by its address alone.
-    names = (
-        f"{model.name} at {model.url}, whose weights cannot be hashed"
-        if isinstance(model, EndpointModel)
-        else f"{Path(model.source.path).name} sha256:{model.source.weights}"
-        for model in models
-    )
-    return {
-        **dict(zip(("target", "reference"), names, strict=False)),
-        **({} if first.base is None else {"base of the target": Path(first.base).name}),
-        **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
-        "computed in": "a server"
-        if isinstance(models[0], EndpointModel)
-        else f"{first.precision} on {first.device}"
-        + (f", weights saved in {first.stored}" if first.stored != first.precision else ""),
-        **{name: packages[name] for name in ("torch", "transformers")},
-    }
 
 
 # Fewest texts per side: an audit of fewer shows nothing.
@@ -361,6 +280,14 @@ def text_energies(
             f"Only the tokens that were trained are scored, {scored / max(read, 1):.0%} of those "
             "that were read (--trained)."
         )
+    # The notes on all sides, each once if it applies to all of them.
+    everywhere = set.intersection(*(set(answer.notes) for answer in answers))
+    own = (
+        f"Of the {part.name} texts: {note[0].lower()}{note[1:]}"
+        for part, answer in zip(parts, answers, strict=True)
+        for note in answer.notes
+        if note not in everywhere
+    )
     return replace(
         found,
         notes=(
@@ -371,7 +298,7 @@ def text_energies(
             *apart,
             *changed,
             *notes,
-            *_notes(parts, answers),
+            *[*(note for note in answers[0].notes if note in everywhere), *own],
         ),
     )
 
@@ -419,7 +346,7 @@ def too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
     # A first token without a frame or an encoder has no context, and no probability.
     alone = any(
         isinstance(model, CausalModel)
-        and not model.scores_first
+        and not model.empty_source
         and not model.tokenizer.encoded(["a"])[0].framing[0]
         for model in known
     ) and any(isinstance(text, str) or text.begins for text in texts)
@@ -513,18 +440,6 @@ def _share_of(progress: Progress | None, before: int, n_here: int, n_all: int) -
         progress(before + n_here * n_done // n_asked, n_all)
 
     return told
-
-
-def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
-    """Return the notes on all sides, each once if it applies to all of them."""
-    everywhere = set.intersection(*(set(answer.notes) for answer in answers))
-    own = (
-        f"Of the {part.name} texts: {note[0].lower()}{note[1:]}"
-        for part, answer in zip(parts, answers, strict=True)
-        for note in answer.notes
-        if note not in everywhere
-    )
-    return [*(note for note in answers[0].notes if note in everywhere), *own]
 
 
 # Texts that a model was made to forget: how likely each model finds them.

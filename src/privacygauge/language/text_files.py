@@ -197,7 +197,31 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     columns = columns or Columns()
     name = path.name.lower()
     if path.is_dir():
-        return _texts_in(_columns_on_disk(path), columns, path)
+        # The columns of a dataset in a folder, in the Arrow format of `save_to_disk`.
+        import pyarrow as pa
+
+        if (path / _SPLITS).is_file():
+            parts = sorted(x.name for x in path.iterdir() if (x / _ON_DISK).is_file())
+            raise InputError(
+                f"{path} holds several datasets ({checks.short_list(parts)}): name the folder of "
+                "one"
+            )
+        try:
+            state = json.loads((path / _ON_DISK).read_text(encoding="utf-8"))
+            # Only the name: a path in the file must not lead out of the folder.
+            files = [path / Path(str(one["filename"])).name for one in state["_data_files"]]
+            tables = [pa.ipc.open_stream(pa.memory_map(str(file))).read_all() for file in files]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(
+                f"{path} is a directory, not a text file, nor a dataset as save_to_disk writes it "
+                "(state.json and the files *.arrow that it names)"
+            ) from error
+        table = pa.concat_tables(tables)
+        return _texts_in(
+            {str(name): table.column(name).to_pylist() for name in table.column_names},
+            columns,
+            path,
+        )
     if name.endswith(_PLAIN):
         lines = (line.strip() for line in read_text(path, "text").splitlines())
         return _check_texts(path, tuple(line for line in lines if line), None, None)
@@ -281,29 +305,6 @@ def _columns_of_rows(
                 f"{checks.short_list(names)}: every line must have the same"
             )
     return {name: [row[name] for _, row in rows] for name in names}
-
-
-def _columns_on_disk(folder: Path) -> dict[str, list[Any]]:
-    """Return the columns of a dataset in a folder, in the Arrow format of `save_to_disk`."""
-    import pyarrow as pa
-
-    if (folder / _SPLITS).is_file():
-        parts = sorted(x.name for x in folder.iterdir() if (x / _ON_DISK).is_file())
-        raise InputError(
-            f"{folder} holds several datasets ({checks.short_list(parts)}): name the folder of one"
-        )
-    try:
-        state = json.loads((folder / _ON_DISK).read_text(encoding="utf-8"))
-        # Only the name: a path in the file must not lead out of the folder.
-        files = [folder / Path(str(one["filename"])).name for one in state["_data_files"]]
-        tables = [pa.ipc.open_stream(pa.memory_map(str(file))).read_all() for file in files]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"{folder} is a directory, not a text file, nor a dataset as save_to_disk writes it "
-            "(state.json and the files *.arrow that it names)"
-        ) from error
-    table = pa.concat_tables(tables)
-    return {str(name): table.column(name).to_pylist() for name in table.column_names}
 
 
 SIDES = ("member", "nonmember", "population")

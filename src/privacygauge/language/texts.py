@@ -153,7 +153,15 @@ def components(texts: Sequence[str]) -> Ints:
     first = np.array([places.setdefault(text, row) for row, text in enumerate(texts)], np.int64)
     different = np.unique(first)
     shingles = [_shingles(texts[row]) for row in different.tolist()]
-    signs = _min_hashes(shingles)
+    # Min-hashes (n, 72); the share of equal ones estimates the Jaccard index.
+    # Fixed hashes: copies must not depend on a seed.
+    draw = np.random.default_rng(0)
+    factor = draw.integers(1, _PRIME, _HASHES, dtype=np.int64)
+    shift = draw.integers(0, _PRIME, _HASHES, dtype=np.int64)
+    signs = np.empty((len(shingles), _HASHES), np.int64)
+    for i, own in enumerate(shingles):
+        values = np.fromiter(own, np.int64, len(own)) % _PRIME
+        signs[i] = ((values[:, None] * factor + shift) % _PRIME).min(axis=0)
     parent = np.arange(len(different))
     for some in _sharing_rare(shingles):
         kinds = np.empty(len(some), np.int64)
@@ -235,19 +243,6 @@ def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
             if number[x] > 1:
                 places[x].append(i)
     yield from (some for some in places.values() if len(some) > 1)
-
-
-def _min_hashes(shingles: Sequence[frozenset[int]]) -> Ints:
-    """Return min-hashes (n, 72); the share of equal ones estimates the Jaccard index."""
-    # Fixed hashes: copies must not depend on a seed.
-    draw = np.random.default_rng(0)
-    factor = draw.integers(1, _PRIME, _HASHES, dtype=np.int64)
-    shift = draw.integers(0, _PRIME, _HASHES, dtype=np.int64)
-    least = np.empty((len(shingles), _HASHES), np.int64)
-    for i, found in enumerate(shingles):
-        values = np.fromiter(found, np.int64, len(found)) % _PRIME
-        least[i] = ((values[:, None] * factor + shift) % _PRIME).min(axis=0)
-    return least
 
 
 def _root(parent: Ints, i: int) -> int:

@@ -36,9 +36,9 @@ from privacygauge.language.training_steps import (
     losses_of,
     require_own,
 )
-from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import scratch
+from privacygauge.runs.results import check_writable, write_all
 from privacygauge.runs.threads import one_thread
 
 # Untrained language models: shape, tokenizer and initial weights.

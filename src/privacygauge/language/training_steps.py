@@ -17,7 +17,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.forward_pass import Head, head_of
 from privacygauge.language.loading import Precision, move_to_device
 from privacygauge.language.tokens import Tokens
-from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.results import check_writable, write_all
 
 MASKED = 0.15
 """Share of the tokens chosen for prediction (Devlin et al. 2019, section 3.1)."""

@@ -276,7 +276,27 @@ def unit_findings(
     # Intervals need the spread within a side, which a single unit does not have.
     require_two(n_in, n_out, unit if scores.group is None else "patient")
     played = _play_attacks(scores, suite, asked)
-    spoken = _beyond_reference(scores, played, asked.level)
+    # The attacks that go beyond a reference model, which cannot know the members.
+    if scores.energy_reference is None:
+        spoken = played
+    else:
+        placebo = roc.auc(energy_transcript(scores, REFERENCE), asked.level)
+        # The interval's half-width divided by its normal quantile gives the standard error.
+        error = (placebo.high - placebo.low) / 2 / float(ndtri(0.5 + asked.level / 2))
+        if abs(placebo.value - 0.5) <= error:
+            spoken = played
+        else:
+            with_reference = (LIKELIHOOD_RATIO, EZ, WINDOWS, BY_LENGTH)
+            lowest = min(0.5, placebo.value)
+            highest = max(0.5, placebo.value)
+            # If every attack loses to the placebo, all of them are kept, since a verdict needs one.
+            spoken = [
+                (play, found)
+                for play, found in played
+                if found.name in with_reference
+                or found.auc.low > highest
+                or found.auc.high < lowest
+            ] or played
     sources = {
         "population": scores.population,
         "oracle": scores.nonmember,
@@ -392,28 +412,3 @@ def best_signal(scores: TextScores) -> str:
 def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> Results:
     results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
     return [result for result in results if not isinstance(result, Skipped)]
-
-
-def _beyond_reference(scores: TextScores, played: Results, level: float) -> Results:
-    """Return the attacks that go beyond a reference model, which cannot know the members.
-
-    A likelihood ratio already subtracts the reference's answers, so at least one attack always
-    remains. A placebo within one standard error of chance does not count. An attack with inverted
-    direction is compared with a placebo on the other side of chance.
-    """
-    if scores.energy_reference is None:
-        return played
-    placebo = roc.auc(energy_transcript(scores, REFERENCE), level)
-    # The interval's half-width divided by its normal quantile gives the standard error.
-    error = (placebo.high - placebo.low) / 2 / float(ndtri(0.5 + level / 2))
-    if abs(placebo.value - 0.5) <= error:
-        return played
-    with_reference = (LIKELIHOOD_RATIO, EZ, WINDOWS, BY_LENGTH)
-    lowest = min(0.5, placebo.value)
-    highest = max(0.5, placebo.value)
-    # If every attack loses to the placebo, all of them are kept, since a verdict needs one.
-    return [
-        (play, found)
-        for play, found in played
-        if found.name in with_reference or found.auc.low > highest or found.auc.high < lowest
-    ] or played

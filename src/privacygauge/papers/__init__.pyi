@@ -1,12 +1,12 @@
 from .catalogue import ITEMS as ITEMS
 from .catalogue import REPRODUCTIONS as REPRODUCTIONS
 from .catalogue import reproduction as reproduction
-from .item import Item as Item
-from .item import Status as Status
 from .table import Cell as Cell
 from .table import Effort as Effort
+from .table import Item as Item
 from .table import Reproduction as Reproduction
 from .table import Row as Row
+from .table import Status as Status
 from .table import Table as Table
 from .verdict import Claim as Claim
 from .verdict import Judgement as Judgement

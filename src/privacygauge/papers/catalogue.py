@@ -29,8 +29,7 @@ from privacygauge.papers import (
     song2021_thresholds,
     song2021_training,
 )
-from privacygauge.papers.item import Entry, Item, deviations, item_title
-from privacygauge.papers.table import Reproduction
+from privacygauge.papers.table import Entry, Item, Reproduction, deviations, item_title
 from privacygauge.papers.verdict import FULL, QUICK, Judgement
 
 _MADE = {

@@ -13,9 +13,8 @@ from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Program
 from privacygauge.kinds.request import HelpGroup
-from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import kept_or_scratch, require_local
-from privacygauge.runs.results import require_free
+from privacygauge.runs.results import check_writable, require_free
 
 if TYPE_CHECKING:
     from privacygauge.papers.table import Effort

@@ -19,7 +19,7 @@ from privacygauge.papers.feldman2019_logits import (
     TOPS,
 )
 from privacygauge.papers.feldman2019_logits import QUERIES as LOGIT_QUERIES
-from privacygauge.papers.item import Entry, Status, items
+from privacygauge.papers.table import Entry, Status, items
 from privacygauge.papers.verdict import Judgement, above, falls, grows, of_rows
 
 _IMAGENET = (

@@ -41,10 +41,9 @@ from privacygauge.datasets.local_copies import (
 )
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, WEIGHT, adult, adult_binary
 from privacygauge.errors import InputError
-from privacygauge.evaluate.correlation import correlation
 from privacygauge.evaluate.decision import EQUAL_SIDES, with_odds
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.rates import proportion
+from privacygauge.evaluate.rates import correlation, proportion
 from privacygauge.papers.table import Cell, Effort, Row, Table, exact, part_of
 
 CANDIDATES = 2_000
@@ -570,7 +569,21 @@ def long_table3(effort: Effort) -> Table:
     for done, classifier in enumerate(CLASSIFIERS, 1):
         rows.append(Row(classifier.label, _cells(classifier, sets)))
         effort.told(done, len(CLASSIFIERS))
-    return Table("long-table3", "Long et al. (2017), Table 3", tuple(rows), _notes(number))
+    return Table(
+        "long-table3",
+        "Long et al. (2017), Table 3",
+        tuple(rows),
+        (
+            f"The paper's table has no numbers. Here: {number:,} random training sets of 4 to 16 "
+            "records with 1 to 3 attributes of 2 or 3 values, two classes; every record is left "
+            "out and every query asked. Counted are the records that definition 6.1 speaks of.",
+            "The published number is the delta that the proposition states, ours the one that is "
+            "proven for the answers p(y | x).",
+            "Linear statistical queries are naive Bayes without smoothing, read as such.",
+            "A share of 0 comes with the largest one that is compatible with it; that the proven "
+            "bounds hold is shown by their proofs, not by the count.",
+        ),
+    )
 
 
 def small_data(number: int, rng: np.random.Generator) -> SmallData:
@@ -671,16 +684,3 @@ def _without_any(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cel
         "delta": Cell(None, Skipped("delta", "none is large enough")),
         "records that only other queries show": Cell(None, found),
     }
-
-
-def _notes(number: int) -> tuple[str, ...]:
-    return (
-        f"The paper's table has no numbers. Here: {number:,} random training sets of 4 to 16 "
-        "records with 1 to 3 attributes of 2 or 3 values, two classes; every record is left out "
-        "and every query asked. Counted are the records that definition 6.1 speaks of.",
-        "The published number is the delta that the proposition states, ours the one that is "
-        "proven for the answers p(y | x).",
-        "Linear statistical queries are naive Bayes without smoothing, read as such.",
-        "A share of 0 comes with the largest one that is compatible with it; that the proven "
-        "bounds hold is shown by their proofs, not by the count.",
-    )

@@ -190,37 +190,6 @@ def long_table2_causes(effort: Effort) -> Table:
         )
         for number, (label, (of, model)) in enumerate(ways.items())
     ]
-    rows += _naive_bayes_rows(effort, parts)
-    return Table(
-        "long-table2-causes", "Long et al. (2017), Table 2, Adult", tuple(rows), _notes(effort)
-    )
-
-
-def _attack(
-    label: str, model: object, effort: Effort, *, number: int, parts: int, seed: int | None = None
-) -> CandidateAudit:
-    chosen = effort.seed if seed is None else seed
-    usual, x, y = model_and_candidates(label, chosen)
-    iterations, n_targets, measurements = QUICK if effort.quick else SIZES
-    run = effort.shared(f"long-table2-causes-seed-{effort.seed}")
-    return audit_candidates(
-        usual if model is None else model,
-        x,
-        y,
-        iterations=iterations,
-        n_targets=n_targets,
-        measurements=measurements,
-        design=PerTargetDesign(),
-        attacks=(Distance(design="per-target"),),
-        run=None if run is None else run / f"{number}-{chosen}",
-        n_jobs=effort.n_jobs,
-        progress=part_of(effort, min(number, parts - 1), parts),
-        seed=chosen,
-    )
-
-
-def _naive_bayes_rows(effort: Effort, parts: int) -> list[Row]:
-    """Return mean, lowest and highest number over draws of the candidates."""
     draws = 2 if effort.quick else DRAWS
     paper = TABLE_2["NB-Adult"]
     found: dict[str, list[float]] = {}
@@ -251,24 +220,50 @@ def _naive_bayes_rows(effort: Effort, parts: int) -> list[Row]:
         # The extremes stand beside the mean: no number of the paper is meant to be one.
         lowest[column] = Cell(None, exact(values.min(), draws, "lowest draw"))
         highest[column] = Cell(None, exact(values.max(), draws, "highest draw"))
-    return [
+    rows += [
         Row(f"NB-Adult, mean of {draws} draws", middle),
         Row("NB-Adult, lowest draw", lowest),
         Row("NB-Adult, highest draw", highest),
     ]
-
-
-def _notes(effort: Effort) -> tuple[str, ...]:
     iterations, n_targets, measurements = QUICK if effort.quick else SIZES
     full = sizes(replace(effort, quick=False, share=1.0), QUICK)
-    return (
-        "Table 2's rows of Adult are made again with what the paper does not state chosen "
-        "otherwise; the printed numbers stand beside them.",
-        f"{'Quick form: ' if effort.quick else ''}{iterations} iterations, {n_targets} targets, "
-        f"PDTP from {measurements} of them; Table 2 has {full[0]}, {full[1]} and {full[2]}.",
-        f"Single records a step: {EPOCHS} epochs, after which the accuracies are the paper's. Own "
-        "start: the model without the record has other initial weights and another order.",
-        "Boosted: a logistic model tree with a single leaf, whose number of steps is chosen by "
-        f"{FOLDS} folds of the training set.",
-        "Draws: other candidates and other attacked records, naive Bayes as in Table 2.",
+    return Table(
+        "long-table2-causes",
+        "Long et al. (2017), Table 2, Adult",
+        tuple(rows),
+        (
+            "Table 2's rows of Adult are made again with what the paper does not state chosen "
+            "otherwise; the printed numbers stand beside them.",
+            f"{'Quick form: ' if effort.quick else ''}{iterations} iterations, {n_targets} "
+            f"targets, PDTP from {measurements} of them; Table 2 has {full[0]}, {full[1]} and "
+            f"{full[2]}.",
+            f"Single records a step: {EPOCHS} epochs, after which the accuracies are the paper's. "
+            "Own start: the model without the record has other initial weights and another order.",
+            "Boosted: a logistic model tree with a single leaf, whose number of steps is chosen by "
+            f"{FOLDS} folds of the training set.",
+            "Draws: other candidates and other attacked records, naive Bayes as in Table 2.",
+        ),
+    )
+
+
+def _attack(
+    label: str, model: object, effort: Effort, *, number: int, parts: int, seed: int | None = None
+) -> CandidateAudit:
+    chosen = effort.seed if seed is None else seed
+    usual, x, y = model_and_candidates(label, chosen)
+    iterations, n_targets, measurements = QUICK if effort.quick else SIZES
+    run = effort.shared(f"long-table2-causes-seed-{effort.seed}")
+    return audit_candidates(
+        usual if model is None else model,
+        x,
+        y,
+        iterations=iterations,
+        n_targets=n_targets,
+        measurements=measurements,
+        design=PerTargetDesign(),
+        attacks=(Distance(design="per-target"),),
+        run=None if run is None else run / f"{number}-{chosen}",
+        n_jobs=effort.n_jobs,
+        progress=part_of(effort, min(number, parts - 1), parts),
+        seed=chosen,
     )

@@ -30,8 +30,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import adult, adult_binary
 from privacygauge.evaluate.by_target import PerTarget
-from privacygauge.evaluate.correlation import correlation
-from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.evaluate.rates import correlation, mean, proportion
 from privacygauge.papers.long2017 import (
     LEVEL,
     NUMBERS,
@@ -311,9 +310,34 @@ def long_fig8(effort: Effort) -> Table:
 def _variation_table(
     name: str, figure: str, chosen: Callable[[Variation], Floats], effort: Effort
 ) -> Table:
+    from privacygauge.classifiers.networks import Networks
+
+    size, n_models = (1_000, 10) if effort.quick else (PEOPLE, NETWORKS)
+    x, y = adult_binary(adult(), NUMBERS)
+    rng = seeds.stream(effort.seed, "reproduce", "individuals")
+    # One random individual of each class.
+    people = np.array([rng.choice(np.flatnonzero(y == label)) for label in (0, 1)])
+    trainer = network("Adult")
+    assert isinstance(trainer, Networks)
+    # Batches per epoch, rounded up: the epochs follow from the number of steps.
+    batches = -(-size // trainer.batch_size)
     rows = tuple(
         Row(CLASSES[one.label], variation_cells(one, chosen(one)))
-        for one in _varied_networks(effort)
+        for one in variation(
+            replace(trainer, epochs=max(1, STEPS // batches)),
+            x,
+            y,
+            people,
+            size=size,
+            n_models=n_models,
+            seed=effort.seed,
+            # Figures 7 and 8 are about the same networks.
+            execution=Execution(
+                run=effort.shared(f"long-networks-{n_models}-seed-{effort.seed}"),
+                n_jobs=effort.n_jobs,
+                progress=effort.progress,
+            ),
+        )
     )
     return Table(name, f"Long et al. (2017), {figure}", rows, effort.noted(_NOTES_7, _QUICK_7))
 
@@ -344,35 +368,6 @@ def variation_cells(one: Variation, others: Floats) -> dict[str, Cell]:
         "own effect": Cell(None, exact(one.own, 1, pair)),
         "own effect in deviations": Cell(None, in_deviations),
     }
-
-
-def _varied_networks(effort: Effort) -> tuple[Variation, ...]:
-    from privacygauge.classifiers.networks import Networks
-
-    size, n_models = (1_000, 10) if effort.quick else (PEOPLE, NETWORKS)
-    x, y = adult_binary(adult(), NUMBERS)
-    rng = seeds.stream(effort.seed, "reproduce", "individuals")
-    # One random individual of each class.
-    people = np.array([rng.choice(np.flatnonzero(y == label)) for label in (0, 1)])
-    trainer = network("Adult")
-    assert isinstance(trainer, Networks)
-    # Batches per epoch, rounded up: the epochs follow from the number of steps.
-    batches = -(-size // trainer.batch_size)
-    return variation(
-        replace(trainer, epochs=max(1, STEPS // batches)),
-        x,
-        y,
-        people,
-        size=size,
-        n_models=n_models,
-        seed=effort.seed,
-        # Figures 7 and 8 are about the same networks.
-        execution=Execution(
-            run=effort.shared(f"long-networks-{n_models}-seed-{effort.seed}"),
-            n_jobs=effort.n_jobs,
-            progress=effort.progress,
-        ),
-    )
 
 
 def deviation(values: Floats, level: float = LEVEL) -> Estimate:
@@ -506,28 +501,41 @@ def long_fig6(effort: Effort) -> Table:
     ]
     rows = []
     for done, (label, people, alpha, order) in enumerate(plan, 1):
-        rows.append(_row(label, people, alpha=alpha, order=order, steps=steps))
+        left = categorical_records(
+            people.codes, people.income, sizes=people.sizes, n_classes=2, alpha=alpha
+        )
+        path = remove_riskiest(left, steps, order)
+        n = len(people.income)
+        cells = n_cells(people.sizes)
+        method = f"exact over {cells:,} queries, {len(path.removed)} removals"
+        # The paper removes records in the order of their first values, without ranking them again.
+        paper = PAPER if order == "initial" else {}
+        rows.append(
+            Row(
+                label,
+                {
+                    name: Cell(paper.get(name), exact(value, n, method))
+                    for name, value in removal_numbers(path).items()
+                },
+            )
+        )
         effort.told(done, len(plan))
     rows.append(_row_without_smoothing(real))
-    return Table("long-fig6", "Long et al. (2017), Figure 6", tuple(rows), _notes(steps))
-
-
-def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> Row:
-    left = categorical_records(
-        people.codes, people.income, sizes=people.sizes, n_classes=2, alpha=alpha
-    )
-    path = remove_riskiest(left, steps, order)
-    n = len(people.income)
-    cells = n_cells(people.sizes)
-    method = f"exact over {cells:,} queries, {len(path.removed)} removals"
-    # The paper removes records in the order of their first values, without ranking them again.
-    paper = PAPER if order == "initial" else {}
-    return Row(
-        label,
-        {
-            name: Cell(paper.get(name), exact(value, n, method))
-            for name, value in removal_numbers(path).items()
-        },
+    return Table(
+        "long-fig6",
+        "Long et al. (2017), Figure 6",
+        tuple(rows),
+        (
+            "The survey of 2013 (1.6 million people) is not available: Adult's 45,222 complete "
+            f"records, and {MADE_UP:,} drawn from them with replacement, to which 45 people with "
+            "rare ages are added: one of 91, two of 92, ..., nine of 99. Those make the saw of "
+            "the made-up table.",
+            "alpha is the smoothing. With the 1 that the paper describes, four categories allow "
+            f"no DTP above 4 ln 2 = 2.77, so not its 3.09; with {ALPHA:g} a lone value counts for "
+            "ln 21 = 3.04. Nothing else was chosen.",
+            f"{steps} removals; every DTP is exact over the domain, so that intervals have no "
+            "width.",
+        ),
     )
 
 
@@ -579,16 +587,3 @@ def _complete() -> pd.DataFrame:
 
 def _category_codes(values: ArrayLike) -> Ints:
     return np.unique(np.asarray(values, str), return_inverse=True)[1].astype(np.int64)
-
-
-def _notes(steps: int) -> tuple[str, ...]:
-    return (
-        "The survey of 2013 (1.6 million people) is not available: Adult's 45,222 complete "
-        f"records, and {MADE_UP:,} drawn from them with replacement, to which 45 people with rare "
-        "ages are added: one of 91, two of 92, ..., nine of 99. Those make the saw of the "
-        "made-up table.",
-        "alpha is the smoothing. With the 1 that the paper describes, four categories allow no DTP "
-        "above 4 ln 2 = 2.77, so not its 3.09; with "
-        f"{ALPHA:g} a lone value counts for ln 21 = 3.04. Nothing else was chosen.",
-        f"{steps} removals; every DTP is exact over the domain, so that intervals have no width.",
-    )

@@ -14,7 +14,6 @@ from privacygauge.classifiers.signals import BIN
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import CATEGORICAL, RECORDS
 from privacygauge.evaluate.rates import wilson
-from privacygauge.papers.item import Entry, Status, items
 from privacygauge.papers.long2017 import (
     CANDIDATES,
     ITERATIONS,
@@ -44,7 +43,7 @@ from privacygauge.papers.long2017_figures import (
     RIGHT,
     STEPS,
 )
-from privacygauge.papers.table import Table
+from privacygauge.papers.table import Entry, Status, Table, items
 from privacygauge.papers.verdict import (
     Claim,
     Judgement,

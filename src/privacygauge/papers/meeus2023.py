@@ -13,9 +13,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.local_copies import census
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, adult
 from privacygauge.evaluate.rates import mean
-from privacygauge.papers.item import Entry, Status, items
 from privacygauge.papers.long2017_figures import COMPLETE, deviation
-from privacygauge.papers.table import Cell, Effort, Row, Table, exact, part_of
+from privacygauge.papers.table import Cell, Effort, Entry, Row, Status, Table, exact, items, part_of
 from privacygauge.papers.verdict import (
     Claim,
     Judgement,

@@ -181,7 +181,11 @@ class ModelSetting:
 
     def reference(self, domain: Domain, size: Size = "base") -> Path:
         """Return the folder of a reference model, trained on none of the three sides."""
-        texts = self._reference_texts if domain == "near" else self._far_texts
+        texts = (
+            self._shuffled("reference", slice(self.scale.reference_notes)).text
+            if domain == "near"
+            else far_texts(self.scale.far_sentences)
+        )
         layers, hidden = self.scale.shape(size)
         epochs = self.scale.reference_epochs
         how = (layers, hidden, self.scale.vocabulary, epochs, self.seed)
@@ -236,14 +240,6 @@ class ModelSetting:
     @cached_property
     def _parts(self) -> dict[str, Sentences]:
         return {part: mtsamples(part) for part in PARTS}
-
-    @cached_property
-    def _reference_texts(self) -> tuple[str, ...]:
-        return self._shuffled("reference", slice(self.scale.reference_notes)).text
-
-    @cached_property
-    def _far_texts(self) -> tuple[str, ...]:
-        return far_texts(self.scale.far_sentences)
 
     def _place(self, label: str, texts: tuple[str, ...], *how: object) -> Path:
         # The digest of texts and settings: a folder is taken up again only for an equal model.
@@ -358,22 +354,6 @@ class Line:
     """Map from scores of samples to scores of the judged units."""
     published: tuple[float, ...] = ()
     """Printed numbers, in the order of `COLUMNS`; empty if the paper has no such row."""
-
-
-def row_of(line: Line, scores: Sequence[TextScores], fpr: float) -> Row:
-    """Return a row of a table.
-
-    Parameters
-    ----------
-    line : Line
-    scores : sequence of TextScores
-        Scores of each draw.
-    fpr : float
-        False-positive rate for which thresholds are chosen, in (0, 1).
-    """
-    known = dict(zip(COLUMNS, line.published, strict=True)) if line.published else {}
-    found = over_draws([measure_draw(line.view(draw), fpr) for draw in scores])
-    return Row(line.label, {name: Cell(known.get(name), ours) for name, ours in found.items()})
 
 
 def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped]:
@@ -613,7 +593,14 @@ def table_by(
             notes = (*notes, few)
         with model_setting(effort) as setting:
             for done, (line, scores) in enumerate(score_lines(setting, kept), 1):
-                rows.append(row_of(line, scores, fpr))
+                known = dict(zip(COLUMNS, line.published, strict=True)) if line.published else {}
+                found = over_draws([measure_draw(line.view(draw), fpr) for draw in scores])
+                rows.append(
+                    Row(
+                        line.label,
+                        {name: Cell(known.get(name), ours) for name, ours in found.items()},
+                    )
+                )
                 effort.told(done, len(kept))
         name = f"mireshghallah-table{number}"
         title = f"Mireshghallah et al. (2022), Table {number}"

@@ -481,10 +481,19 @@ def mireshghallah_claims(effort: Effort) -> Table:
         claims hold.
     """
     with model_setting(effort) as setting:
-        drawn = _measure_lines(setting, effort)
+        drawn: dict[str, list[Measured]] = {}
+        for done, (line, scores) in enumerate(score_lines(setting, LINES), 1):
+            drawn[line.label] = [_with_gain(measure_draw(line.view(draw), FPR)) for draw in scores]
+            if line.label == "samples":
+                drawn[AT_LOW_FPR] = [_with_gain(measure_draw(draw, LOW_FPR)) for draw in scores]
+                # Table 7's rows become lines too, for the claims about features.
+                for number, draw in enumerate(scores):
+                    for features, numbers in study_features(setting, number, draw).items():
+                        drawn.setdefault(", ".join(features), []).append(numbers)
+            effort.told(done, len(LINES))
     rows = [_row(claim, drawn) for claim in CLAIMS]
-    for label, (line, column), wanted in CONTROLS:
-        cell = Cell(wanted, mean_over_draws(label, [draw[column] for draw in drawn[line]]))
+    for label, (name, column), wanted in CONTROLS:
+        cell = Cell(wanted, mean_over_draws(label, [draw[column] for draw in drawn[name]]))
         rows.append(Row(f"control: {label}", {"value": cell}))
     notes = (*notes_on(effort), "Published values of controls are what they should be.")
     title = "Mireshghallah et al. (2022), its claims"
@@ -523,20 +532,6 @@ def _row(claim: Claim, drawn: Draws) -> Row:
         above = exact(float(sum(told)), len(told), "counted")
     cells = {"effect": Cell(claim.published, effect), "draws above 0": Cell(None, above)}
     return Row(claim.what, cells)
-
-
-def _measure_lines(setting: ModelSetting, effort: Effort) -> dict[str, list[Measured]]:
-    found: dict[str, list[Measured]] = {}
-    for done, (line, scores) in enumerate(score_lines(setting, LINES), 1):
-        found[line.label] = [_with_gain(measure_draw(line.view(draw), FPR)) for draw in scores]
-        if line.label == "samples":
-            found[AT_LOW_FPR] = [_with_gain(measure_draw(draw, LOW_FPR)) for draw in scores]
-            # Table 7's rows become lines too, for the claims about features.
-            for number, draw in enumerate(scores):
-                for features, numbers in study_features(setting, number, draw).items():
-                    found.setdefault(", ".join(features), []).append(numbers)
-        effort.told(done, len(LINES))
-    return found
 
 
 def _with_gain(numbers: dict[str, Estimate | Skipped]) -> Measured:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.scores import LONG, SHORT
 from privacygauge.language.training import Shape
-from privacygauge.papers.item import Entry, Status, items
 from privacygauge.papers.mireshghallah2022 import (
     FPR,
     LONGER,
@@ -19,7 +18,7 @@ from privacygauge.papers.mireshghallah2022 import (
     Scale,
 )
 from privacygauge.papers.mireshghallah2022_figures import CLAIMS, FEATURES, LINEAR, LOGARITHMIC
-from privacygauge.papers.table import Effort
+from privacygauge.papers.table import Effort, Entry, Status, items
 from privacygauge.papers.verdict import Claim, Judgement, above, claim_of_equality, larger, near
 
 PAPER = "Mireshghallah et al. (2022)"

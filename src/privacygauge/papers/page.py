@@ -14,11 +14,9 @@ import numpy as np
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.papers.catalogue import ITEMS, PROTOCOLS, REPRODUCTIONS, judgement
-from privacygauge.papers.item import Item, Status, value_text
-from privacygauge.papers.table import Cell, Reproduction, Table
+from privacygauge.papers.table import Cell, Item, Reproduction, Status, Table, value_text
 from privacygauge.papers.verdict import (
     FULL,
-    JudgedClaim,
     Judgement,
     ReproductionResult,
     read_result,
@@ -70,19 +68,6 @@ def numbers_tables(table: Table, judgement: Judgement) -> list[str]:
             ]
             found.append(_one_table(table, judgement, across=part, down=down, places=places))
     return found
-
-
-def claims_table(claims: Sequence[JudgedClaim]) -> str:
-    """Return the claims with their effects, which are above 0 if the claim is true.
-
-    An empty text if no claim was measured.
-    """
-    if all(isinstance(one.effect, Skipped) for one in claims):
-        return ""
-    return table_of(
-        ("claim", "effect, above 0 if true", "verdict"),
-        [(one.claim, number(one.effect), one.word) for one in claims],
-    )
 
 
 def number(found: Estimate | Skipped) -> str:
@@ -266,12 +251,35 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
     own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
     forms = {FULL: "full form", "quick": "quick form: small, with wide intervals"}
     form = forms.get(result.form, result.form)
+    # The level of the intervals, and the fewest and the most independent units behind.
+    measured = [
+        cell.ours
+        for row in result.table.rows
+        for cell in row.cells.values()
+        if isinstance(cell.ours, Estimate)
+    ]
+    # Exact numbers have no sample.
+    units = [one.n for one in measured if one.low < one.high]
+    if not units:
+        intervals = "exact numbers, "
+    else:
+        low = f"{min(units):,}"
+        high = f"{max(units):,}"
+        said = ", ".join(f"{100 * level:g}%" for level in sorted({one.level for one in measured}))
+        intervals = f"{said} intervals, n = {low if low == high else f'{low} to {high}'}, "
     parts = [
         f"**`{name}`**, {form}{own_data}, seed {result.seed}, "
-        f"{_intervals(result)}"
+        f"{intervals}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
-        claims_table(verdict.claims),
+        (
+            ""
+            if all(isinstance(one.effect, Skipped) for one in verdict.claims)
+            else table_of(
+                ("claim", "effect, above 0 if true", "verdict"),
+                [(one.claim, number(one.effect), one.word) for one in verdict.claims],
+            )
+        ),
         numbers,
         f"Not measured: {'; '.join(sorted(left_out))}." if left_out else "",
     ]
@@ -297,24 +305,6 @@ def _verdict(result: ReproductionResult) -> str:
     """Return a result's verdict, followed by its form if that is not the full one."""
     told = str(judgement(result.table.name, result.form, result.data).of(result.table))
     return told if result.form == FULL else f"{told}, {result.form}"
-
-
-def _intervals(result: ReproductionResult) -> str:
-    """Return the level of the intervals, and the fewest and the most independent units behind."""
-    measured = [
-        cell.ours
-        for row in result.table.rows
-        for cell in row.cells.values()
-        if isinstance(cell.ours, Estimate)
-    ]
-    # Exact numbers have no sample.
-    units = [one.n for one in measured if one.low < one.high]
-    if not units:
-        return "exact numbers, "
-    low = f"{min(units):,}"
-    high = f"{max(units):,}"
-    said = ", ".join(f"{100 * level:g}%" for level in sorted({one.level for one in measured}))
-    return f"{said} intervals, n = {low if low == high else f'{low} to {high}'}, "
 
 
 # A table as a figure: dots with intervals, or lines over a number in the names of its rows.

@@ -312,7 +312,20 @@ def song_table4(effort: Effort) -> Table:
         if not own:
             shadows["published"] = PUBLISHED.predictions(logits[1][i], y)
         for name, shadow in shadows.items():
-            found[name].append(_measure_accuracies(target, shadow, effort.seed))
+            # Accuracies of the classifier, then of the attacks by thresholds from the shadow model.
+            right = target.values.argmax(axis=1) == target.labels
+            accuracies = {
+                "train accuracy": float(right[target.member].mean()),
+                "test accuracy": float(right[~target.member].mean()),
+            }
+            rounds = PredictionGame(target, shadow).deal(1, seeds.stream(effort.seed, "deal"))
+            # Each result is a pair of the guesses and their evaluation.
+            for result in audit(
+                rounds, [Threshold(name) for name in METRICS], seed=effort.seed, level=LEVEL
+            ):
+                assert not isinstance(result, Skipped)  # predictions have all four signals
+                accuracies[result[1].name] = result[1].accuracy.value
+            found[name].append(accuracies)
     columns, printed = TABLE_4_UNDEFENDED
     texas = dict(zip(columns, printed[f"{TEXAS}, no defence"], strict=True))
     return Table(
@@ -371,18 +384,3 @@ def _row(name: str, paper: float | None, found: Mapping[str, list[dict[str, floa
     if name.endswith("accuracy"):
         return Row(name, {"accuracy": next(iter(cells.values()))})
     return Row(name, cells)
-
-
-def _measure_accuracies(target: Predictions, shadow: Predictions, seed: int) -> dict[str, float]:
-    # Accuracies of the classifier, then of the attacks by thresholds from the shadow model.
-    right = target.values.argmax(axis=1) == target.labels
-    found = {
-        "train accuracy": float(right[target.member].mean()),
-        "test accuracy": float(right[~target.member].mean()),
-    }
-    rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    # Each result is a pair of the guesses and their evaluation.
-    for result in audit(rounds, [Threshold(name) for name in METRICS], seed=seed, level=LEVEL):
-        assert not isinstance(result, Skipped)  # predictions have all four signals
-        found[result[1].name] = result[1].accuracy.value
-    return found

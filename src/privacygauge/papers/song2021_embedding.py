@@ -15,8 +15,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.correlation import rank_correlation
-from privacygauge.evaluate.rates import difference, mean, proportion
+from privacygauge.evaluate.rates import difference, mean, proportion, rank_correlation
 from privacygauge.papers.song2021 import LEVEL, LOCATION, TEXAS, DataSetting, setting
 from privacygauge.papers.song2021_calibration import (
     QUICK,
@@ -200,8 +199,27 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
         _choose_rows(target, shadow, least=LEAST[data.name], seed=effort.seed, number=number)
         for number, (target, shadow) in enumerate(sides)
     ]
+
+    def of(group: str) -> Estimate:
+        scores = [one.risk[one.of(group, member=True)] for one in found]
+        return over_fits([mean(some, LEVEL, unit="members") for some in scores])
+
+    cells = {}
+    for space in _SPACES:
+        each: list[Estimate | Skipped] = [
+            rank_correlation(
+                one.risk[one.member],
+                kept_class(one.spaces[space], one.labels, one.member, ~one.member),
+                LEVEL,
+            )
+            for one in found
+        ]
+        # A correlation is skipped if risk or share does not vary; then the mean is, too.
+        missing = next((one for one in each if isinstance(one, Skipped)), None)
+        estimates = [one for one in each if isinstance(one, Estimate)]
+        cells[space] = Cell(None, missing or over_pairs(estimates))
     rows = [
-        _risk(found),
+        Row("mean risk score", {group: Cell(RISK[group], of(group)) for group in (LOW, HIGH)}),
         _row(
             "others that are predicted right",
             found,
@@ -210,7 +228,7 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
         _row("members among members keep their class", found, _class_kept_among(True, True)),
         _row("others among members keep their class", found, _class_kept_among(False, True)),
         _row("members among others keep their class", found, _class_kept_among(True, False)),
-        _correlations(found),
+        Row("rank correlation of risk and neighbours", cells),
     ]
     first = found[0]
     drawn = Embedding(first.spaces["map"], first.labels, first.member, first.classes)
@@ -279,14 +297,6 @@ def _choose_rows(
     )
 
 
-def _risk(found: Sequence[ChosenRecords]) -> Row:
-    def of(group: str) -> Estimate:
-        scores = [one.risk[one.of(group, member=True)] for one in found]
-        return over_fits([mean(some, LEVEL, unit="members") for some in scores])
-
-    return Row("mean risk score", {group: Cell(RISK[group], of(group)) for group in (LOW, HIGH)})
-
-
 _Hits = Callable[[ChosenRecords, str], Mapping[str, Bools]]
 
 
@@ -318,21 +328,3 @@ def _class_kept_among(asked: bool, among: bool) -> _Hits:
         }
 
     return hits
-
-
-def _correlations(found: Sequence[ChosenRecords]) -> Row:
-    cells = {}
-    for space in _SPACES:
-        each: list[Estimate | Skipped] = [
-            rank_correlation(
-                one.risk[one.member],
-                kept_class(one.spaces[space], one.labels, one.member, ~one.member),
-                LEVEL,
-            )
-            for one in found
-        ]
-        # A correlation is skipped if risk or share does not vary; then the mean is, too.
-        missing = next((one for one in each if isinstance(one, Skipped)), None)
-        estimates = [one for one in each if isinstance(one, Estimate)]
-        cells[space] = Cell(None, missing or over_pairs(estimates))
-    return Row("rank correlation of risk and neighbours", cells)

@@ -109,7 +109,30 @@ def song_table7(effort: Effort) -> Table:
     rows = []
     for number, (name, noise) in enumerate(NOISE.items()):
         x, y = noisy_digits(noise, effort.seed)
-        pairs = _train_pairs(x, y, name=name, effort=effort, number=number)
+        n = 1 if effort.quick else PAIRS
+        sides = (Side(0, MEMBERS), Side(2 * MEMBERS, MEMBERS))
+        networks = Networks(
+            Convolutions(),
+            epochs=QUICK if effort.quick else EPOCHS,
+            batch_size=32,
+            learning_rate=1e-3,
+        )
+        # Models 0 to n - 1 are targets, n to 2 n - 1 shadow models.
+        inside = np.repeat([side.inside(len(y)) for side in sides], n, axis=0)
+        own = states(effort.seed, 0, n) + states(effort.seed, 1, n)
+        with kept_or_scratch(effort.run) as folder:
+            logits = train_all(
+                networks,
+                cohort_of(x, y, inside, effort.seed, states=own),
+                seed=effort.seed,
+                run=Path(folder) / name.replace(" ", "-"),
+                n_jobs=effort.n_jobs,
+                progress=part_of(effort, number, len(NOISE)),
+            )
+        pairs = [
+            (sides[0].predictions(logits[i], y), sides[1].predictions(logits[n + i], y))
+            for i in range(n)
+        ]
         rows.append(Row(name, _cells(pairs, effort.seed)))
     rows += printed_rows(TABLE_7)
     return Table("song-table7", "Song & Mittal (2021), Table 7, on digits", tuple(rows), _NOTES)
@@ -121,32 +144,6 @@ def noisy_digits(noise: float, seed: int) -> tuple[NDArray[np.float32], Ints]:
     order = seeds.stream(seed, "reproduce", "digits").permutation(len(y))
     rng = seeds.stream(seed, "reproduce", "noise")
     return (x + noise * rng.normal(size=x.shape)).astype(np.float32)[order], y[order]
-
-
-def _train_pairs(
-    x: NDArray[np.float32], y: Ints, *, name: str, effort: Effort, number: int
-) -> list[tuple[Predictions, Predictions]]:
-    n = 1 if effort.quick else PAIRS
-    sides = (Side(0, MEMBERS), Side(2 * MEMBERS, MEMBERS))
-    networks = Networks(
-        Convolutions(), epochs=QUICK if effort.quick else EPOCHS, batch_size=32, learning_rate=1e-3
-    )
-    # Models 0 to n - 1 are targets, n to 2 n - 1 shadow models.
-    inside = np.repeat([side.inside(len(y)) for side in sides], n, axis=0)
-    own = states(effort.seed, 0, n) + states(effort.seed, 1, n)
-    with kept_or_scratch(effort.run) as folder:
-        logits = train_all(
-            networks,
-            cohort_of(x, y, inside, effort.seed, states=own),
-            seed=effort.seed,
-            run=Path(folder) / name.replace(" ", "-"),
-            n_jobs=effort.n_jobs,
-            progress=part_of(effort, number, len(NOISE)),
-        )
-    return [
-        (sides[0].predictions(logits[i], y), sides[1].predictions(logits[n + i], y))
-        for i in range(n)
-    ]
 
 
 def _cells(pairs: Sequence[tuple[Predictions, Predictions]], seed: int) -> dict[str, Cell]:

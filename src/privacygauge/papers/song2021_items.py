@@ -23,7 +23,6 @@ from privacygauge.papers import (
     song2021_thresholds,
     song2021_training,
 )
-from privacygauge.papers.item import Entry, Status, items
 from privacygauge.papers.song2021 import (
     BATCH,
     EPOCHS,
@@ -51,7 +50,7 @@ from privacygauge.papers.song2021_embedding import CLASSES, LEAST, PERPLEXITY
 from privacygauge.papers.song2021_risk import PARTS
 from privacygauge.papers.song2021_tables import AUTHORS
 from privacygauge.papers.song2021_training import NETWORKS, RECORDED, SHOWN, SMALL, WEIGHTS
-from privacygauge.papers.table import Table
+from privacygauge.papers.table import Entry, Status, Table, items
 from privacygauge.papers.verdict import Claim, Judgement, above, below, grows, larger, near
 
 _WEIGHTS = ("0.1", "0.3", "1")

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from privacygauge.claims.defences.defence import defend_predictions
+from privacygauge.claims.defences.memguard import MemGuard
 from privacygauge.classifiers.game import PredictionGame
 from privacygauge.classifiers.neural import NeuralNasr
 from privacygauge.classifiers.predictions import Predictions
@@ -22,9 +24,8 @@ from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, Scores, play
-from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.defences import quantile
-from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.evaluate.rates import mean, proportion, rank_correlation
 from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk, reliability
 from privacygauge.papers.song2021 import (
     LEVEL,
@@ -38,7 +39,13 @@ from privacygauge.papers.song2021 import (
     setting,
 )
 from privacygauge.papers.song2021_calibration import TAUGHT, taught_on_target, threshold_rows
-from privacygauge.papers.song2021_tables import NETWORKS, over_pairs, white_box_pairs
+from privacygauge.papers.song2021_tables import (
+    NETWORKS,
+    PAIRS,
+    authors_predictions,
+    over_pairs,
+    trained_sides,
+)
 from privacygauge.papers.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -256,7 +263,28 @@ class _View:
 
 def _views(effort: Effort, data: str) -> tuple[_View, ...]:
     """Return the fits on the authors' predictions and on models trained here."""
-    found = white_box_pairs(effort, data)
+    # Pairs of a target's and a shadow model's predictions, by view. Views are `authors`, `MemGuard`
+    # and `alike` (trained here) on Location30. On the reader's own data there are no predictions of
+    # the authors, and MemGuard is PrivacyGauge's.
+    found: dict[str, list[tuple[Predictions, Predictions]]]
+    trained = trained_sides(effort, 1 if effort.quick else PAIRS, data)
+    alike = [(target.predictions, shadow.predictions) for target, shadow in trained]
+    if data == LOCATION:
+        found = {
+            "authors": [authors_predictions("tc_output")],
+            "MemGuard": [authors_predictions("defense_output")],
+            "alike": alike,
+        }
+    else:
+        # MemGuard is fitted for each model by itself, with draws of its own.
+        defended = [
+            (
+                defend_predictions(MemGuard(), target, seeds.stream(effort.seed, "memguard", i, 0)),
+                defend_predictions(MemGuard(), shadow, seeds.stream(effort.seed, "memguard", i, 1)),
+            )
+            for i, (target, shadow) in enumerate(alike)
+        ]
+        found = {"MemGuard": defended, "alike": alike}
     # On the paper's own data there are no predictions of the authors: ours are the undefended ones.
     undefended = "authors" if "authors" in found else "alike"
     return tuple(
@@ -362,7 +390,26 @@ def song_fig7(effort: Effort) -> Table:
     """
     data = setting(available(TEXAS), effort.seed)
     folds = _folds(4 if effort.quick else PARTS, data.sides[0], effort.seed)
-    found = _measure_sensitivity(_train_logits(effort, data, folds), data, folds, effort.seed)
+    values = _train_logits(effort, data, folds)
+    side, other = data.sides
+    target = side.predictions(values[0], data.y)
+    shadow = other.predictions(values[1], data.y)
+    # (parts, n) Change of each member's log entropy by removed part.
+    changes = np.array(
+        [_log_entropy(side.predictions(v, data.y)) - _log_entropy(target) for v in values[2:]]
+    )
+    # fold[i] is the part of member i.
+    fold = np.empty(side.n_train, np.int64)
+    for number, members in enumerate(folds):
+        fold[members - side.first] = number
+    own = changes[fold, np.arange(len(fold))]
+    others = (changes.sum(axis=0) - own) / (len(folds) - 1)
+    (dealt,) = PredictionGame(target, shadow).deal(1, seeds.stream(effort.seed, "deal"))
+    scores = RiskScore(estimator=Histogram()).score(
+        dealt.observation, seeds.stream(effort.seed, "score")
+    )
+    assert isinstance(scores, Scores)  # predictions with a shadow give all that it needs
+    found = _Sensitivity(scores.value[target.member], own, others)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
     correlations = {
         name: Cell(None, rank_correlation(found.score, values, LEVEL))
@@ -424,28 +471,6 @@ def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArr
             n_jobs=effort.n_jobs,
             progress=effort.progress,
         )
-
-
-def _measure_sensitivity(
-    values: NDArray[Any], data: DataSetting, folds: list[Ints], seed: int
-) -> _Sensitivity:
-    side, other = data.sides
-    target = side.predictions(values[0], data.y)
-    shadow = other.predictions(values[1], data.y)
-    # (parts, n) Change of each member's log entropy by removed part.
-    changes = np.array(
-        [_log_entropy(side.predictions(v, data.y)) - _log_entropy(target) for v in values[2:]]
-    )
-    # fold[i] is the part of member i.
-    fold = np.empty(side.n_train, np.int64)
-    for number, members in enumerate(folds):
-        fold[members - side.first] = number
-    own = changes[fold, np.arange(len(fold))]
-    others = (changes.sum(axis=0) - own) / (len(folds) - 1)
-    (dealt,) = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    scores = RiskScore(estimator=Histogram()).score(dealt.observation, seeds.stream(seed, "score"))
-    assert isinstance(scores, Scores)  # predictions with a shadow give all that it needs
-    return _Sensitivity(scores.value[target.member], own, others)
 
 
 def _log_entropy(seen: Predictions) -> Floats:

@@ -19,7 +19,6 @@ from privacygauge.claims.defences.defence import (
     Rounding,
     Temperature,
     TopK,
-    defend_predictions,
 )
 from privacygauge.claims.defences.memguard import MemGuard, NeuralJia
 from privacygauge.classifiers.learned import Learned
@@ -310,7 +309,14 @@ def song_table5(effort: Effort) -> Table:
     rows = [_accuracy("train accuracy", pairs, inside=True)]
     rows.append(_accuracy("test accuracy", pairs, inside=False))
     rows += [_attack(title, found) for title in found[_GAMES[0]][0]]
-    rows += [_difference(WhiteBox().name, other, found) for other in COMPARED]
+    best = WhiteBox().name
+    for other in COMPARED:
+        cells = {}
+        for label, fits in found.items():
+            # Guesses on the same records: `accuracy_lost` compares them record by record.
+            both = [(fit[best][0].decisions, fit[other][0].decisions) for fit in fits]
+            cells[label] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in both]))
+        rows.append(Row(f"{best} less {other}", cells))
     rows += printed_rows(TABLE_5)
     title = f"Song & Mittal (2021), Table 5, on {data}"
     return Table("song-table5", title, tuple(rows), (*own_note(data), *_WHITE_BOX_NOTES))
@@ -341,33 +347,6 @@ def trained_sides(
         kept=kept,
         asked=asked,
     )
-
-
-def white_box_pairs(
-    effort: Effort, data: str = LOCATION
-) -> dict[str, list[tuple[Predictions, Predictions]]]:
-    """Return pairs of a target's and a shadow model's predictions, by view.
-
-    Views are `authors`, `MemGuard` and `alike` (trained here) on Location30. On the reader's own
-    data there are no predictions of the authors, and MemGuard is PrivacyGauge's.
-    """
-    trained = trained_sides(effort, 1 if effort.quick else PAIRS, data)
-    alike = [(target.predictions, shadow.predictions) for target, shadow in trained]
-    if data == LOCATION:
-        return {
-            "authors": [authors_predictions("tc_output")],
-            "MemGuard": [authors_predictions("defense_output")],
-            "alike": alike,
-        }
-    # MemGuard is fitted for each model by itself, with draws of its own.
-    defended = [
-        (
-            defend_predictions(MemGuard(), target, seeds.stream(effort.seed, "memguard", i, 0)),
-            defend_predictions(MemGuard(), shadow, seeds.stream(effort.seed, "memguard", i, 1)),
-        )
-        for i, (target, shadow) in enumerate(alike)
-    ]
-    return {"MemGuard": defended, "alike": alike}
 
 
 def seen_inside(
@@ -445,15 +424,6 @@ def _attack(title: str, found: Mapping[str, Sequence[_Played]]) -> Row:
         cells[game] = Cell(None, over_fits([fit[title][1].accuracy for fit in fits]))
         cells[f"{game}, AUC"] = Cell(None, over_fits([fit[title][1].auc for fit in fits]))
     return Row(title, cells)
-
-
-def _difference(one: str, other: str, found: Mapping[str, Sequence[_Played]]) -> Row:
-    cells = {}
-    for game, fits in found.items():
-        # Guesses on the same records: `accuracy_lost` compares them record by record.
-        pairs = [(fit[one][0].decisions, fit[other][0].decisions) for fit in fits]
-        cells[game] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in pairs]))
-    return Row(f"{one} less {other}", cells)
 
 
 def _accuracy(

@@ -314,7 +314,22 @@ def _comparison_rows(name: str, pairs: Sequence[_Pair], undefended: Sequence[_Pa
             if not isinstance(epoch, Skipped)
         ]
         rows.append(_row(label, stopped))
-        rows.append(_difference(f"{name} less {how}", points, stopped))
+
+        def paired(values: Sequence[tuple[Estimate, Estimate]]) -> Cell:
+            return Cell(
+                None, mean(np.array([a.value - b.value for a, b in values]), LEVEL, unit="pairs")
+            )
+
+        both = list(zip(points, stopped, strict=True))
+        rows.append(
+            Row(
+                f"{name} less {how}",
+                {
+                    "test accuracy": paired([(a.test_accuracy, b.test_accuracy) for a, b in both]),
+                    "highest": paired([(a.highest, b.highest) for a, b in both]),
+                },
+            )
+        )
     return rows
 
 
@@ -335,22 +350,6 @@ def _row(
             cells[name] = replace(cells[name], published=value)
     cells["highest"] = _cell([point.highest for point in points])
     return Row(label, cells)
-
-
-def _difference(label: str, defended: Sequence[EpochRisk], stopped: Sequence[EpochRisk]) -> Row:
-    def paired(values: Sequence[tuple[Estimate, Estimate]]) -> Cell:
-        return Cell(
-            None, mean(np.array([a.value - b.value for a, b in values]), LEVEL, unit="pairs")
-        )
-
-    both = list(zip(defended, stopped, strict=True))
-    return Row(
-        label,
-        {
-            "test accuracy": paired([(a.test_accuracy, b.test_accuracy) for a, b in both]),
-            "highest": paired([(a.highest, b.highest) for a, b in both]),
-        },
-    )
 
 
 def _cell(estimates: Sequence[Estimate]) -> Cell:

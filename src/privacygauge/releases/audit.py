@@ -27,9 +27,8 @@ from privacygauge.releases.line import (
 )
 from privacygauge.releases.report import sure
 from privacygauge.report import render
-from privacygauge.report.document import DataFrame
 from privacygauge.report.numbers import count, plain, rate
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import DataFrame, Origin, Report
 from privacygauge.runs.folder import absolute_place, place_text, url_of
 
 REPORT = "report.json"

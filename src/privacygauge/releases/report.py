@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.releases.line import Number, RegisterLine, RegisterResult
-from privacygauge.report.document import DataFrame, frame, pick_values
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
     Block,
     Cell,
+    DataFrame,
     Grade,
     Heading,
     Items,
@@ -23,7 +23,9 @@ from privacygauge.report.values import (
     Table,
     Verdict,
     Worst,
+    frame,
     pairs,
+    pick_values,
     table,
     text,
 )
@@ -71,36 +73,18 @@ def report(r: RegisterResult) -> Report:
         )
         for x, n in r.counts.items()
     )
-    return Report(
-        "register",
-        "Risk register",
-        about=About(
-            r.title, "Each line is an audit with a game of its own.", "as each line says", "none"
-        ),
-        intro=f"How many audits came out how. {RULE}",
-        origin=r.origin,
-        verdict=verdict(r),
-        measures=tuple(measures),
-        sections=(
-            Section("register", "Register", (_table(r),)),
-            Section("lines", "Line by line", tuple(b for line in r.lines for b in _line(line))),
-            Section("together", "All lines at once", (at_once,), "All at once"),
-        ),
-        terms=_TERMS,
-        worst=Worst(),
-        data=_data(r),
-        frames={"register.csv": lambda: lines_frame(r).map(_no_formula)},
-        nothing_left_out="Nothing: every line names who is exposed most.",
-        overview=(_overview(r),),
-        name=r.title,
-    )
-
-
-def verdict(r: RegisterResult) -> Verdict:
-    """Return the verdict of a register: the gravest severity among its lines.
-
-    It adds no judgement of its own.
-    """
+    rows: Rows = [
+        {
+            "Audit": x.name,
+            "Severity": x.severity.value,
+            "Number": x.number.shown,
+            "Guessing gives": x.number.guessing,
+        }
+        for x in r.lines
+    ]
+    prose = ("Severity", "Guessing gives")
+    spare = ("Number", "Guessing gives")
+    # A register adds no judgement of its own: it takes the gravest severity among its lines.
     # The gravest line stands for all: a mean of severities would hide one behind many.
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
@@ -113,13 +97,70 @@ def verdict(r: RegisterResult) -> Verdict:
     )
     # "Cannot be told" and "not judged" are not on the scale.
     held = scale if grade in scale else (grade,)
-    return Verdict(
-        grade=grade,
-        scale=held,
-        headline=_headline(r),
-        sentences=sentences,
-        unsaid=UNSAID,
-        advice=tuple(_advice(r)),
+    advice: list[str] = []
+    for one in _open(r)[:_NAMED]:
+        advice.append(f"{plain(one.name)}: {one.advice[0] if one.advice else one.headline}")
+    if not _open(r):
+        advice.append("Read the warnings of each audit before you rely on it.")
+    advice += _further_findings_text(r, "comes with advice of its own")
+    advice.append("Keep this register with the release, and write it again after every new audit.")
+    n_audits = len(r.lines)
+    worst = r.severity
+    of = (
+        f"{count(r.counts[worst])} of {count(n_audits)} audits"
+        if n_audits > 1
+        else "the only audit"
+    )
+    # A single worst line is named: lines are sorted, so that it is the first.
+    alone = r.counts[worst] == 1 and n_audits > 1
+    name = f": {plain(r.lines[0].name)}" if alone else ""
+    if worst is Severity.NOTHING:
+        headline = "Nothing found" if n_audits == 1 else f"Nothing found, in {of}"
+    elif worst is Severity.UNJUDGED:
+        headline = "Not judged: records were ranked, and nothing was attacked"
+    elif worst is Severity.UNTOLD:
+        headline = f"Not settled: it cannot be told in {of}{name}"
+    else:
+        headline = f"{worst.capitalize()} findings in {of}{name}"
+    return Report(
+        "register",
+        "Risk register",
+        about=About(
+            r.title, "Each line is an audit with a game of its own.", "as each line says", "none"
+        ),
+        intro=f"How many audits came out how. {RULE}",
+        origin=r.origin,
+        verdict=Verdict(
+            grade=grade,
+            scale=held,
+            headline=headline,
+            sentences=sentences,
+            unsaid=UNSAID,
+            advice=tuple(advice),
+        ),
+        measures=tuple(measures),
+        sections=(
+            Section("register", "Register", (_table(r),)),
+            Section("lines", "Line by line", tuple(b for line in r.lines for b in _line(line))),
+            Section("together", "All lines at once", (at_once,), "All at once"),
+        ),
+        terms=_TERMS,
+        worst=Worst(),
+        data={
+            "order": RULE,
+            "together": {
+                **pick_values(r.together, "level", "asked", "needed", lines="names"),
+                "method": "Bonferroni over lines",
+                "sentence": joint_level_text(r),
+            },
+            "lines": [line_dict(line) for line in r.lines],
+        },
+        frames={"register.csv": lambda: lines_frame(r).map(_no_formula)},
+        nothing_left_out="Nothing: every line names who is exposed most.",
+        overview=(
+            table("overview", "Audits", rows, joint_level_text(r), prose=prose, spare=spare),
+        ),
+        name=r.title,
     )
 
 
@@ -166,22 +207,6 @@ def lines_frame(r: RegisterResult) -> DataFrame:
     return frame([_row(line) for line in r.lines])
 
 
-def _headline(r: RegisterResult) -> str:
-    n = len(r.lines)
-    worst = r.severity
-    of = f"{count(r.counts[worst])} of {count(n)} audits" if n > 1 else "the only audit"
-    # A single worst line is named: lines are sorted, so that it is the first.
-    alone = r.counts[worst] == 1 and n > 1
-    name = f": {plain(r.lines[0].name)}" if alone else ""
-    if worst is Severity.NOTHING:
-        return "Nothing found" if n == 1 else f"Nothing found, in {of}"
-    if worst is Severity.UNJUDGED:
-        return "Not judged: records were ranked, and nothing was attacked"
-    if worst is Severity.UNTOLD:
-        return f"Not settled: it cannot be told in {of}{name}"
-    return f"{worst.capitalize()} findings in {of}{name}"
-
-
 def _open(r: RegisterResult) -> list[RegisterLine]:
     return [line for line in r.lines if line.severity in _OPEN]
 
@@ -190,15 +215,6 @@ def _further_findings_text(r: RegisterResult, what: str) -> Iterator[str]:
     if more := _open(r)[_NAMED:]:
         names = ", ".join(plain(line.name) for line in more)
         yield f"What was found in {names} {what}: see below."
-
-
-def _advice(r: RegisterResult) -> Iterator[str]:
-    for line in _open(r)[:_NAMED]:
-        yield f"{plain(line.name)}: {line.advice[0] if line.advice else line.headline}"
-    if not _open(r):
-        yield "Read the warnings of each audit before you rely on it."
-    yield from _further_findings_text(r, "comes with advice of its own")
-    yield "Keep this register with the release, and write it again after every new audit."
 
 
 def _table(r: RegisterResult) -> Table:
@@ -219,21 +235,6 @@ def _table(r: RegisterResult) -> Table:
     note = "Each number is that of its own game: compare it with what guessing gives, not with "
     prose = ("Severity", "Verdict", "Number", "Guessing gives")
     return table("register", "Audit by audit", rows, f"{note}other lines.", prose=prose)
-
-
-def _overview(r: RegisterResult) -> Table:
-    rows: Rows = [
-        {
-            "Audit": x.name,
-            "Severity": x.severity.value,
-            "Number": x.number.shown,
-            "Guessing gives": x.number.guessing,
-        }
-        for x in r.lines
-    ]
-    prose = ("Severity", "Guessing gives")
-    spare = ("Number", "Guessing gives")
-    return table("overview", "Audits", rows, joint_level_text(r), prose=prose, spare=spare)
 
 
 def _line(line: RegisterLine) -> Iterator[Block]:
@@ -273,19 +274,6 @@ _TERMS = {
     "Guessing gives": "What somebody reaches who never saw the release.",
     "Member": "A record that went into what is released.",
 }
-
-
-def _data(r: RegisterResult) -> dict[str, Json]:
-    """Return the keys that only registers have; of single records they contain ids alone."""
-    return {
-        "order": RULE,
-        "together": {
-            **pick_values(r.together, "level", "asked", "needed", lines="names"),
-            "method": "Bonferroni over lines",
-            "sentence": joint_level_text(r),
-        },
-        "lines": [line_dict(line) for line in r.lines],
-    }
 
 
 def line_dict(line: RegisterLine) -> dict[str, Json]:

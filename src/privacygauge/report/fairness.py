@@ -8,7 +8,6 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.fairness import FEWEST_PEOPLE, TWINS, Comparison
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
-from privacygauge.report.document import values_of
 from privacygauge.report.grades import untold_verdict
 from privacygauge.report.numbers import (
     count,
@@ -18,7 +17,7 @@ from privacygauge.report.numbers import (
     several,
     shorten,
 )
-from privacygauge.report.values import Block, Json, Section, Verdict, pairs, text
+from privacygauge.report.values import Block, Json, Section, Verdict, pairs, text, values_of
 
 _NAMED = 3
 """Most columns that a text names, the most different first."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import numbers
 from privacygauge.report.axes import inline_plot
-from privacygauge.report.document import DataFrame, as_text, finite, pick_values, values_of
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.values import (
     Cell,
     Column,
     Content,
+    DataFrame,
     Json,
     Measure,
     Origin,
@@ -26,10 +26,13 @@ from privacygauge.report.values import (
     Table,
     Tone,
     Whisker,
+    as_text,
     columns,
+    finite,
+    pick_values,
+    values_of,
 )
-from privacygauge.runs.atomic import check_writable
-from privacygauge.runs.results import require_free, write_results
+from privacygauge.runs.results import check_writable, require_free, write_results
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -67,17 +67,9 @@ class Watch:
 
     def free(self, left: Sequence[Task]) -> tuple[list[Task], Claims]:
         """Return the unclaimed tasks of `left` in random order, and the claims for them."""
-        # Random, or processes that start together would all try the same tasks first.
-        latest = self._latest({task.number for task in left})
-        lapsed = time.monotonic() - LAPSE
-        found = [x for x in left if x.number not in latest or latest[x.number][1] <= lapsed]
-        random.SystemRandom().shuffle(found)
-        turns = {x.number: latest[x.number][0] + 1 for x in found if x.number in latest}
-        return found, Claims(turns)
-
-    def _latest(self, numbers: set[int]) -> dict[int, tuple[int, float]]:
-        """Return the last turn of each claimed task and when its claim was last seen to change."""
-        found: dict[int, tuple[int, float]] = {}
+        numbers = {task.number for task in left}
+        # The last turn of each claimed task and when its claim was last seen to change.
+        latest: dict[int, tuple[int, float]] = {}
         for name in self._run.folder.names(CLAIMS):
             number, turn = _parts(name)
             if number in numbers:
@@ -86,8 +78,13 @@ class Watch:
                 if name not in self._seen or self._seen[name][0] != content:
                     self._seen[name] = content, time.monotonic()
                 now = turn, self._seen[name][1]
-                found[number] = max(found.get(number, now), now)
-        return found
+                latest[number] = max(latest.get(number, now), now)
+        lapsed = time.monotonic() - LAPSE
+        found = [x for x in left if x.number not in latest or latest[x.number][1] <= lapsed]
+        # Random, or processes that start together would all try the same tasks first.
+        random.SystemRandom().shuffle(found)
+        turns = {x.number: latest[x.number][0] + 1 for x in found if x.number in latest}
+        return found, Claims(turns)
 
 
 def pause() -> None:

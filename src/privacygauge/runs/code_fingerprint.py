@@ -23,7 +23,7 @@ from privacygauge.runs.source import (
     RecordedCode,
     digest,
     files_of_module,
-    is_their_function,
+    is_installed,
     is_theirs,
     module_of,
     package_of,
@@ -102,7 +102,9 @@ class _Reach:
     def _text(self, value: Any, owner: str) -> str:
         # Code that exists only as a record counts with its recorded digests.
         if isinstance(value, RecordedCode):
-            self._recorded(value.code)
+            for name, text in value.code.digests.items():
+                self.packages[name] = text
+            self.unchecked.update(value.code.unchecked)
             return "recorded"
         if isinstance(value, types.FunctionType):
             return self._later(_qualified_name(value), lambda: self._function(value))
@@ -114,13 +116,14 @@ class _Reach:
             self._package(value.__name__)
             return f"module {value.__name__}"
         if isinstance(value, _COMPILED):
-            return self._compiled(value)
+            holder = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
+            module = module_of(value) or module_of(holder) or module_of(type(holder))
+            if is_theirs(module):
+                self.unchecked.add(f"{_qualified_name(value)}: compiled")
+            else:
+                self._package(module)
+            return f"compiled {_qualified_name(value)}"
         return self._data(value, owner)
-
-    def _recorded(self, code: Code) -> None:
-        for name, text in code.digests.items():
-            self.packages[name] = text
-        self.unchecked.update(code.unchecked)
 
     def _later(self, name: str, look: Callable[[], None]) -> str:
         self.waiting.append(look)
@@ -164,7 +167,21 @@ class _Reach:
             return named
         # User code runs here and may raise anything.
         try:
-            return f"{named} {self._sequence(_object_parts(value), owner)}"
+            # The parts of an object: its parameters, its fields, or its pickled state.
+            object_parts: list[Any]
+            if hasattr(value, "get_params"):  # an estimator's fitted state is replaced by training
+                object_parts = sorted(value.get_params(deep=False).items())
+            elif is_dataclass(value):
+                object_parts = sorted(_state(value).items())
+            else:
+                found = value.__reduce_ex__(2)
+                if isinstance(found, str):
+                    object_parts = [found]
+                else:
+                    object_parts = [
+                        list(part) if isinstance(part, Iterator) else part for part in found
+                    ]
+            return f"{named} {self._sequence(object_parts, owner)}"
         except Exception:  # noqa: BLE001
             self.unchecked.add(f"{owner}: a {kind.__name__}, whose content cannot be compared")
             return named
@@ -177,22 +194,16 @@ class _Reach:
                 value = value.func if isinstance(value, functools.partial) else value.__func__
             self.add(f"the values of {_qualified_name(value)}", text)
 
-    def _compiled(self, value: Any) -> str:
-        holder = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
-        module = module_of(value) or module_of(holder) or module_of(type(holder))
-        if is_theirs(module):
-            self.unchecked.add(f"{_qualified_name(value)}: compiled")
-        else:
-            self._package(module)
-        return f"compiled {_qualified_name(value)}"
-
     def _function(self, function: types.FunctionType) -> None:
         code = function.__code__
         name = _qualified_name(function)
         carried = dict(
             zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True)
         )
-        if not is_their_function(function):
+        # Whether a function was written by the user. A wrapper made by an installed decorator has
+        # the module name of the wrapped function, so its file decides.
+        file = function.__code__.co_filename
+        if not (is_theirs(module_of(function)) if file.startswith("<") else not is_installed(file)):
             self._package(str(function.__globals__.get("__name__", "")))
             self._hunt([*carried.values(), getattr(function, "__wrapped__", None)], name)
             return
@@ -216,19 +227,18 @@ class _Reach:
             if name in known:
                 self._global(str(known.get("__name__", "")), name, known[name], attributes)
         for name in sorted(_names(code, ("IMPORT_NAME",))):
-            self._import(str(known.get("__package__") or ""), name)
-
-    def _import(self, package: str, name: str) -> None:
-        """Add the module that a function imports when called, whether or not it has been called."""
-        files = files_of_module(name)
-        if not files and package:
-            files = files_of_module(f"{package}.{name}")
-        if files.cut:
-            self.unchecked.add(files.cut)
-        for piece, text in pieces_of(files).items():
-            self.add(piece, text)
-        if not files and not is_theirs(name):
-            self._package(name)
+            # Add the module that a function imports when called, whether or not it has been
+            # called.
+            package = str(known.get("__package__") or "")
+            files = files_of_module(name)
+            if not files and package:
+                files = files_of_module(f"{package}.{name}")
+            if files.cut:
+                self.unchecked.add(files.cut)
+            for piece, text in pieces_of(files).items():
+                self.add(piece, text)
+            if not files and not is_theirs(name):
+                self._package(name)
 
     def _global(self, module: str, name: str, value: Any, attributes: set[str]) -> None:
         if isinstance(value, types.ModuleType):
@@ -314,18 +324,6 @@ def _state(value: Any) -> dict[str, Any]:
     if is_dataclass(value):
         return {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
     return dict(getattr(value, "__dict__", {}))
-
-
-def _object_parts(value: Any) -> list[Any]:
-    """Return the parts of an object: its parameters, its fields, or its pickled state."""
-    if hasattr(value, "get_params"):  # an estimator's fitted state is replaced by training
-        return sorted(value.get_params(deep=False).items())
-    if is_dataclass(value):
-        return sorted(_state(value).items())
-    found = value.__reduce_ex__(2)
-    if isinstance(found, str):
-        return [found]
-    return [list(part) if isinstance(part, Iterator) else part for part in found]
 
 
 def _array(values: np.ndarray) -> str:

@@ -80,7 +80,30 @@ class Shipped:
     @functools.cached_property
     def _function(self) -> Any:
         require_versions(self.versions, versions_here())
-        _make_importable(self.files)
+        # Make modules importable in this process from the source that came with the work.
+        with _IMPORTING:
+            if any(
+                _CARRIED.files.get(name, self.files[name]) != self.files[name]
+                for name in self.files
+            ):
+                # A reused worker has modules of an earlier run, and any of them may have imported
+                # what has changed: import all of them again.
+                for name in _CARRIED.files:
+                    if getattr(sys.modules.get(name), "__loader__", None) is _CARRIED:
+                        del sys.modules[name]
+            _CARRIED.files.update(self.files)
+            for name, file in self.files.items():
+                module = sys.modules.get(name)
+                at = Path(getattr(module, "__file__", None) or "")
+                if module is None or getattr(module, "__loader__", None) is _CARRIED:
+                    continue
+                if file.content and not (at.is_file() and at.read_bytes() == file.content):
+                    raise InputError(
+                        f"a worker has imported another {name} ({at}) than {file.path}: rename the "
+                        "file, or start the workers again"
+                    )
+            if _CARRIED not in sys.meta_path:
+                sys.meta_path.insert(0, _CARRIED)
         # Safe to unpickle: `ship` pickled it in the main process, as engines do with all they send.
         return pickle.loads(self.content, buffers=self.buffers)  # noqa: S301
 
@@ -109,8 +132,32 @@ def ship(function: Any) -> Shipped:
             "function that trains"
         ) from error
     content = stream.getvalue()
+    # The files of the user's code that a pickled object names, and those they import.
+    texts = {text for _, text, _ in pickletools.genops(content) if isinstance(text, str)}
+    found: dict[str, Path] = {}
+    for name in sorted(texts & {*sys.modules}):
+        path = Path(getattr(sys.modules[name], "__file__", None) or "")
+        if path.suffix != ".py" or not is_theirs(name) or is_installed(str(path)):
+            continue
+        if name == _MAIN:
+            # Functions of the main module are pickled by value, but what they import is not.
+            beside = files_beside(path)
+            found |= {other: beside[other] for other in beside if beside[other] != path}
+        else:
+            found |= files_of_module(name) or {name: path}
+    # Parent packages too, with or without an __init__.py, or submodules could not be imported.
+    for module, path in [*found.items()]:
+        folder = path.parent.parent if path.name == _PACKAGE else path.parent
+        parents = module.split(".")[:-1]
+        while parents:
+            found.setdefault(".".join(parents), folder / _PACKAGE)
+            folder = folder.parent
+            parents.pop()
     return Shipped(
-        _files_behind(content),
+        {
+            name: _File(str(path), path.read_bytes() if path.is_file() else b"")
+            for name, path in found.items()
+        },
         versions_here(),
         content,
         [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers],
@@ -141,64 +188,6 @@ def require_versions(here: Mapping[str, str], there: Mapping[str, str]) -> None:
                 f"a worker has {name} {found or '(not installed)'}, and here it is "
                 f"{version}: install the same versions on all machines"
             )
-
-
-def _files_behind(content: bytes) -> dict[str, _File]:
-    """Return the files of the user's code that a pickled object names, and those they import."""
-    texts = {text for _, text, _ in pickletools.genops(content) if isinstance(text, str)}
-    found: dict[str, Path] = {}
-    for name in sorted(texts & {*sys.modules}):
-        path = Path(getattr(sys.modules[name], "__file__", None) or "")
-        if path.suffix != ".py" or not is_theirs(name) or is_installed(str(path)):
-            continue
-        if name == _MAIN:
-            # Functions of the main module are pickled by value, but what they import is not.
-            beside = files_beside(path)
-            found |= {other: beside[other] for other in beside if beside[other] != path}
-        else:
-            found |= files_of_module(name) or {name: path}
-    # Parent packages too, with or without an __init__.py, or submodules could not be imported.
-    for module, path in [*found.items()]:
-        folder = path.parent.parent if path.name == _PACKAGE else path.parent
-        parents = module.split(".")[:-1]
-        while parents:
-            found.setdefault(".".join(parents), folder / _PACKAGE)
-            folder = folder.parent
-            parents.pop()
-    return {
-        name: _File(str(path), path.read_bytes() if path.is_file() else b"")
-        for name, path in found.items()
-    }
-
-
-def _make_importable(files: Mapping[str, _File]) -> None:
-    """Make modules importable in this process from the source that came with the work.
-
-    Raises
-    ------
-    InputError
-        If it has imported another file by the same name.
-    """
-    with _IMPORTING:
-        if any(_CARRIED.files.get(name, files[name]) != files[name] for name in files):
-            # A reused worker has modules of an earlier run, and any of them may have imported what
-            # has changed: import all of them again.
-            for name in _CARRIED.files:
-                if getattr(sys.modules.get(name), "__loader__", None) is _CARRIED:
-                    del sys.modules[name]
-        _CARRIED.files.update(files)
-        for name, file in files.items():
-            module = sys.modules.get(name)
-            at = Path(getattr(module, "__file__", None) or "")
-            if module is None or getattr(module, "__loader__", None) is _CARRIED:
-                continue
-            if file.content and not (at.is_file() and at.read_bytes() == file.content):
-                raise InputError(
-                    f"a worker has imported another {name} ({at}) than {file.path}: rename the "
-                    "file, or start the workers again"
-                )
-        if _CARRIED not in sys.meta_path:
-            sys.meta_path.insert(0, _CARRIED)
 
 
 class _Carried(MetaPathFinder, SourceLoader):  # type: ignore[misc]  # of the standard library
@@ -436,6 +425,19 @@ _POLL = 0.05
 """Seconds between two looks at what is done."""
 
 
+def _require_versions_on_dask(client: Any) -> None:
+    """Refuse workers with other versions, which might fail to unpickle the work."""
+    # A function of the standard library, which every worker can run.
+    for package, here in versions_here().items():
+        for there in client.run(metadata.version, package, on_error="return").values():
+            if isinstance(there, metadata.PackageNotFoundError):
+                require_versions({package: here}, {package: ""})
+            elif isinstance(there, str):
+                require_versions({package: here}, {package: there})
+            # Any other answer comes from a worker that died meanwhile: it computes nothing, and
+            # the one that replaces it has the same environment.
+
+
 def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
     """Run the tasks on Dask directly, since joblib waits forever if Dask gives up on a task.
 
@@ -476,16 +478,6 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
         if client.status == "running":
             client.cancel(futures)
 
-
-def _require_versions_on_dask(client: Any) -> None:
-    """Refuse workers with other versions, which might fail to unpickle the work."""
-    # A function of the standard library, which every worker can run.
-    for package, here in versions_here().items():
-        for there in client.run(metadata.version, package, on_error="return").values():
-            if isinstance(there, metadata.PackageNotFoundError):
-                require_versions({package: here}, {package: ""})
-            elif isinstance(there, str):
-                require_versions({package: here}, {package: there})
             # Any other answer comes from a worker that died meanwhile: it computes nothing, and
             # the one that replaces it has the same environment.
 

@@ -50,28 +50,8 @@ def url_of(path: str | Path) -> str | None:
     if begun is None:
         return None
     place = str(path)[begun.end() :]
-    _require_no_secret(begun[1], place)
-    return f"{begun[1]}://{place}"
-
-
-_SECRET_WORDS = frozenset(
-    ["key", "secret", "token", "password", "passwd", "pwd", "signature", "sig", "credential"]
-)
-"""Words in the name of a part of a URL's query that hands over a secret, in lower case."""
-_JOINED = re.compile(
-    r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", re.IGNORECASE
-)
-"""Matches such names that are written as one word."""
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-"""Matches the words of a name such as aws_secret, X-Amz-Signature or accountKey."""
-_STORES = ("s3", "gs", "gcs")
-"""Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
-_WEB = ("http", "https")
-"""Kinds of URLs in which a user's name alone is mostly a token."""
-
-
-def _require_no_secret(kind: str, place: str) -> None:
-    """Refuse a key or password in a URL, which every record of the URL would leak."""
+    # Refuse a key or password in a URL, which every record of the URL would leak.
+    kind = begun[1]
     host = place.partition("/")[0]
     # In object stores any colon or @ in the bucket's place is a secret; elsewhere a colon may also
     # begin a port, and only one before an @ is a password.
@@ -91,6 +71,23 @@ def _require_no_secret(kind: str, place: str) -> None:
             "report would tell: leave it out and set it in the environment, such as "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in the store's settings"
         )
+    return f"{begun[1]}://{place}"
+
+
+_SECRET_WORDS = frozenset(
+    ["key", "secret", "token", "password", "passwd", "pwd", "signature", "sig", "credential"]
+)
+"""Words in the name of a part of a URL's query that hands over a secret, in lower case."""
+_JOINED = re.compile(
+    r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", re.IGNORECASE
+)
+"""Matches such names that are written as one word."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""Matches the words of a name such as aws_secret, X-Amz-Signature or accountKey."""
+_STORES = ("s3", "gs", "gcs")
+"""Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
+_WEB = ("http", "https")
+"""Kinds of URLs in which a user's name alone is mostly a token."""
 
 
 def absolute_place(path: str | Path) -> str:
@@ -201,7 +198,12 @@ class Folder:
         gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
             if not self.is_local:
-                return self._fetched(key)
+                with (
+                    reaching(self.path) as (system, path),
+                    system.open_input_file(f"{path}/{key}") as stream,
+                ):
+                    content: bytes = stream.read()
+                return content
             with open(self._at(key), "rb") as file:
                 return file.read()
         except FileNotFoundError:
@@ -216,22 +218,6 @@ class Folder:
     def _at(self, key: str) -> str:
         return os.path.join(self.path, *key.split("/"))
 
-    def _fetched(self, key: str) -> bytes:
-        with (
-            reaching(self.path) as (system, path),
-            system.open_input_file(f"{path}/{key}") as stream,
-        ):
-            content: bytes = stream.read()
-        return content
-
-    def _send(self, key: str, content: bytes) -> None:
-        # An object appears only once it is complete; folders are part of its name, not created.
-        with (
-            reaching(self.path) as (system, path),
-            system.open_output_stream(f"{path}/{key}") as stream,
-        ):
-            stream.write(content)
-
     def set(self, key: str, content: bytes) -> None:
         """Write `content` under `key`, completely or not at all.
 
@@ -242,9 +228,25 @@ class Folder:
         """
         with self._changing(key, "written"):
             if self.is_local:
-                _write(self._at(key), content)
+                file = self._at(key)
+                unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
+                try:
+                    # Not forced to disk: digests detect what a power cut loses.
+                    with _create_file(unfinished) as written:
+                        written.write(content)
+                    os.replace(unfinished, file)
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        os.unlink(unfinished)
+                    raise
             else:
-                self._send(key, content)
+                # An object appears only once it is complete; folders are part of its name, not
+                # created.
+                with (
+                    reaching(self.path) as (system, path),
+                    system.open_output_stream(f"{path}/{key}") as stream,
+                ):
+                    stream.write(content)
 
     def create(self, key: str, content: bytes) -> bool:
         """Create `key` in a local folder with `content`; return False if it exists.
@@ -275,7 +277,13 @@ class Folder:
         """
         with self._changing(key, "removed"), contextlib.suppress(FileNotFoundError):
             if not self.is_local:
-                self._remove_there(key)
+                from pyarrow.fs import FileType
+
+                with reaching(self.path) as (system, path):
+                    at = f"{path}/{key}"
+                    found = system.get_file_info(at).type
+                    if found != FileType.NotFound:
+                        (system.delete_file if found == FileType.File else system.delete_dir)(at)
             elif os.path.isdir(self._at(key)):
                 import shutil
 
@@ -289,21 +297,17 @@ class Folder:
         Folders that hold nothing else are left out, since object stores have no empty folders.
         """
         try:
-            found = [*_nonempty_entries(self._at(key))] if self.is_local else self._listed(key)
+            if self.is_local:
+                with os.scandir(self._at(key)) as entries:
+                    # An interrupted write may have left a folder empty.
+                    found = [x.name for x in entries if not x.is_dir() or _holds(x.path)]
+            else:
+                found = self._listed(key)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise self._unread("", error) from error
         return sorted(name for name in found if _is_kept(name))
-
-    def _remove_there(self, key: str) -> None:
-        from pyarrow.fs import FileType
-
-        with reaching(self.path) as (system, path):
-            at = f"{path}/{key}"
-            found = system.get_file_info(at).type
-            if found != FileType.NotFound:
-                (system.delete_file if found == FileType.File else system.delete_dir)(at)
 
     def _listed(self, key: str) -> list[str]:
         from pyarrow.fs import FileSelector
@@ -379,14 +383,6 @@ def _lock(descriptor: int, path: str, shared: bool) -> None:
         return
 
 
-def _nonempty_entries(path: str) -> Iterator[str]:
-    """Yield the entries of a folder, except folders that an interrupted write left empty."""
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if not entry.is_dir() or _holds(entry.path):
-                yield entry.name
-
-
 def _holds(path: str) -> bool:
     try:
         return any(map(_is_kept, os.listdir(path)))
@@ -396,22 +392,6 @@ def _holds(path: str) -> bool:
 
 def _is_kept(name: str) -> bool:
     return not name.endswith(_PARTIAL)
-
-
-def _write(file: str, content: bytes) -> None:
-    """Write a file completely or not at all.
-
-    It is not forced to disk: digests detect what a power cut loses.
-    """
-    unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
-    try:
-        with _create_file(unfinished) as written:
-            written.write(content)
-        os.replace(unfinished, file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished)
-        raise
 
 
 def _create_file(file: str) -> BinaryIO:

@@ -8,7 +8,7 @@ from typing import Any
 
 from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError
-from privacygauge.runs.folder import Folder, absolute_place, place_text, url_of
+from privacygauge.runs.folder import absolute_place, place_text, url_of
 from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 
@@ -109,22 +109,3 @@ def with_moved_files(
                 f"--data {name}=FILE"
             )
     return found
-
-
-def require_finished(run: Path) -> None:
-    """Refuse a run with missing tasks, its own or those of runs inside it.
-
-    Raises
-    ------
-    InputError
-        One line: the number of missing tasks, and the way out.
-    """
-    place = run_in(run)
-    inner = [name for name in Folder(absolute_place(place)).names() if name.startswith(SCORES)]
-    parts = [place, *(place / name for name in inner)]
-    missing = [task for part in parts for task in read_run(part).missing()]
-    if missing:
-        raise InputError(
-            f"{place_text(run)} is not finished, {len(missing)} task(s) are missing: privacygauge "
-            f"resume {place_text(run)}"
-        )

@@ -88,11 +88,6 @@ class ArraySpec:
                 f"{self.dtype!r}"
             )
 
-    @property
-    def n_chunks(self) -> int:
-        """Number of chunks of the array that a task writes."""
-        return prod(-(-n // c) for n, c in zip(self.shape[1:], self.chunks, strict=True))
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -129,30 +124,27 @@ class Plan:
         if not self.arrays:
             raise InputError("arrays must hold at least one array, got none")
         for name, spec in self.arrays.items():
-            self._check_array(name, spec)
-        self._check_size()
+            _check_name(name, "the name of an array")
+            if spec.dims[0] != self.unit or spec.shape[0] != self.n_units:
+                raise InputError(
+                    f"the first dimension of {name} must be {self.unit} of length {self.n_units}, "
+                    f"got {spec.dims[0]} of length {spec.shape[0]}"
+                )
+        chunks = self.n_tasks * sum(
+            prod(-(-n // c) for n, c in zip(spec.shape[1:], spec.chunks, strict=True))
+            for spec in self.arrays.values()
+        )
+        if chunks > MOST_CHUNKS:
+            raise InputError(
+                f"a run must have at most {MOST_CHUNKS:,} chunks, got {chunks:,}: compute more "
+                "units a task, or choose larger chunks"
+            )
         object.__setattr__(self, "settings", _freeze(json.loads(canonical(self.settings))))
         object.__setattr__(self, "units", tuple(self.units))
         if self.units and len(self.units) != self.n_units:
             raise InputError(
                 f"units must have one digest for each of the {self.n_units} units, got "
                 f"{len(self.units)}"
-            )
-
-    def _check_array(self, name: str, spec: ArraySpec) -> None:
-        _check_name(name, "the name of an array")
-        if spec.dims[0] != self.unit or spec.shape[0] != self.n_units:
-            raise InputError(
-                f"the first dimension of {name} must be {self.unit} of length {self.n_units}, "
-                f"got {spec.dims[0]} of length {spec.shape[0]}"
-            )
-
-    def _check_size(self) -> None:
-        chunks = self.n_tasks * sum(spec.n_chunks for spec in self.arrays.values())
-        if chunks > MOST_CHUNKS:
-            raise InputError(
-                f"a run must have at most {MOST_CHUNKS:,} chunks, got {chunks:,}: compute more "
-                "units a task, or choose larger chunks"
             )
 
     def __eq__(self, other: object) -> bool:

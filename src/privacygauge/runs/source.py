@@ -13,7 +13,6 @@ import re
 import site
 import sys
 import sysconfig
-import types
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -138,7 +137,19 @@ def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
             imports.update(f"{base}.{alias.name}".strip(".") for alias in node.names)
     pieces: dict[str, str] = {}
     for statement in tree.body:
-        bound = _bound(statement)
+        # The name bound by a definition or by an assignment to a single name.
+        bound: str | None
+        if isinstance(statement, _DEFINITIONS):
+            bound = statement.name
+        else:
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            targets = (
+                [statement.target]
+                if isinstance(statement, ast.AnnAssign | ast.AugAssign)
+                else targets
+            )
+            only = targets[0] if len(targets) == 1 else None
+            bound = only.id if isinstance(only, ast.Name) else None
         name = f"{module}.{bound}" if bound else f"the top level of {module}"
         pieces[name] = digest(pieces.get(name, "") + ast.dump(statement))
     return _Source(tuple(sorted(imports)), pieces)
@@ -153,16 +164,6 @@ def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
             if path.is_file() and not is_installed(str(path)):
                 yield ".".join(parts[:number]), path
                 break
-
-
-def _bound(node: ast.stmt) -> str | None:
-    """Return the name bound by a definition or by an assignment to a single name."""
-    if isinstance(node, _DEFINITIONS):
-        return node.name
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    targets = [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else targets
-    only = targets[0] if len(targets) == 1 else None
-    return only.id if isinstance(only, ast.Name) else None
 
 
 OWN = "privacygauge"
@@ -183,14 +184,6 @@ def is_theirs(module: str) -> bool:
     if file:
         return not is_installed(file)
     return module not in sys.modules and not version_of(module)  # made by exec, or absent
-
-
-def is_their_function(function: types.FunctionType) -> bool:
-    """Return whether a function was written by the user."""
-    # A wrapper made by an installed decorator has the module name of the wrapped function, so its
-    # file decides.
-    file = function.__code__.co_filename
-    return is_theirs(module_of(function)) if file.startswith("<") else not is_installed(file)
 
 
 @functools.cache

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.core.checks import short_list
-from privacygauge.core.versions import versions
 from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import (
     DIGEST,
@@ -122,7 +121,13 @@ class Run:
         digests = np.zeros((self.plan.n_tasks, 32), np.uint8)
         for task in self.plan.tasks:
             if str(task.number) in names:
-                digests[task.number] = self._digest_of_stored(task)
+                keys = sorted(
+                    key
+                    for name, layout in layouts(self.plan).items()
+                    for key in chunk_keys(name, layout, task.number)
+                )
+                stored = ((key, self.folder.get(f"{_GROUP}/{key}") or b"") for key in keys)
+                digests[task.number] = np.frombuffer(task_digest(self.plan, task, stored), np.uint8)
         expected = chunk_files(digest_layout(self.plan), {DIGEST: digests})
         return [
             task
@@ -177,15 +182,6 @@ class Run:
         key = f"{DIGEST}/c/{task.number}/0"
         return self.folder.get(f"{_GROUP}/{key}") == expected[key]
 
-    def _digest_of_stored(self, task: Task) -> NDArray[np.uint8]:
-        keys = sorted(
-            key
-            for name, layout in layouts(self.plan).items()
-            for key in chunk_keys(name, layout, task.number)
-        )
-        stored = ((key, self.folder.get(f"{_GROUP}/{key}") or b"") for key in keys)
-        return np.frombuffer(task_digest(self.plan, task, stored), np.uint8)
-
 
 def open_run(
     path: str | Path,
@@ -231,7 +227,12 @@ def open_run(
     replaces = stored is not None and is_void(path) and not _is_same(stored, plan, checksums)
     if replaces:
         with folder.held():
-            _clear(folder)
+            # Remove a run and the runs inside it.
+            inner = [
+                key for key in folder.names() if _stored_record(Folder(f"{folder.path}/{key}"))
+            ]
+            for key in (*inner, CLAIMS, FAILED, _GROUP, _RECORD):
+                folder.remove(key)
         stored = None
     if stored is not None:
         if plan.grown_from(stored.plan) and way() is Way.ALONE:
@@ -329,13 +330,6 @@ def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
     return True
 
 
-def _clear(folder: Folder) -> None:
-    """Remove a run and the runs inside it."""
-    inner = [name for name in folder.names() if _stored_record(Folder(f"{folder.path}/{name}"))]
-    for name in (*inner, CLAIMS, FAILED, _GROUP, _RECORD):
-        folder.remove(name)
-
-
 def read_run(path: str | Path) -> Run:
     """Return the run in `path`, without changing it.
 
@@ -430,18 +424,6 @@ def unchecked_code(run: str | Path | None) -> list[str]:
     if len(found) <= _MOST_NAMED:
         return found
     return [*found[:_MOST_NAMED], f"{NOT_CHECKED}{len(found) - _MOST_NAMED:,} further pieces"]
-
-
-def other_versions(run: str | Path | None) -> str:
-    """Return the versions of a run that are not those of the present ones, in one line.
-
-    Empty where all agree, and without a run.
-    """
-    known = None if run is None else plan_in(run)
-    there = {} if known is None else known.settings.get("versions", {})
-    # Python is no package.
-    here = versions(*(name for name in there if name != "python"))
-    return ", ".join(f"{name} {x}" for name, x in there.items() if here.get(name) != x)
 
 
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:

@@ -20,7 +20,7 @@ from privacygauge.claims.defences.dp_sgd import (
     pld_accountant,
 )
 from privacygauge.errors import InputError
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
+from privacygauge.evaluate.sampled_steps import gaussian_epsilon
 from tests.thorough import crossed, times
 
 SETTINGS = [(0.01, 1.0), (0.2, 0.8), (0.9, 3.0), (1e-4, 0.6)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from privacygauge.core.attacks.coin import Coin
+from privacygauge.core.attacks.threshold import Coin
 from privacygauge.core.exact import GaussianGame
 from privacygauge.core.game import play
 

@@ -19,7 +19,6 @@ from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.report import direction
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.defended import claim_dict
-from privacygauge.report.document import DataFrame, frame, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -34,6 +33,7 @@ from privacygauge.report.values import (
     About,
     Axes,
     Block,
+    DataFrame,
     Gauge,
     Grade,
     Measure,
@@ -45,8 +45,11 @@ from privacygauge.report.values import (
     Severity,
     Verdict,
     Worst,
+    frame,
     gauge_limits,
+    names_of,
     note,
+    pick_values,
     table,
     text,
 )

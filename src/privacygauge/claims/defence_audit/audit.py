@@ -56,7 +56,6 @@ from privacygauge.kinds.session import Session
 from privacygauge.report import direction
 from privacygauge.report.attacks.measures import GUESSING, grade_basis
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
-from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import right_of
 from privacygauge.report.numbers import (
     DASH,
@@ -73,11 +72,16 @@ from privacygauge.report.values import (
     Axes,
     Cell,
     Content,
+    DataFrame,
     Json,
     Measure,
     Report,
     Rows,
     Worst,
+    ends,
+    estimate_dict,
+    frame,
+    pick_values,
     table,
 )
 from privacygauge.runs.options import Options, keyword

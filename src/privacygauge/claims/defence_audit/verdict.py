@@ -18,7 +18,6 @@ from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import DETECTABLE, TOO_FEW
 from privacygauge.report.defended import promise_text
-from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
@@ -31,7 +30,7 @@ from privacygauge.report.grades import (
 )
 from privacygauge.report.numbers import decimal, decimal_estimate, percent, plain, rate
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import Grade, Origin, Verdict
+from privacygauge.report.values import DataFrame, Grade, Origin, Verdict, frame
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -25,7 +25,7 @@ from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
+from privacygauge.evaluate.sampled_steps import gaussian_epsilon
 
 if TYPE_CHECKING:
     import torch

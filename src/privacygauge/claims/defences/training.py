@@ -26,7 +26,7 @@ from privacygauge.classifiers.trainer import Cohort, Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.evaluate.gaussian_privacy import gaussian_mu
+from privacygauge.evaluate.sampled_steps import gaussian_mu
 
 
 @dataclass(frozen=True)

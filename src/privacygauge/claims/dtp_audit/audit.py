@@ -50,12 +50,10 @@ from privacygauge.classifiers.trainer import Trainer
 from privacygauge.classifiers.training_options import ON_CATEGORIES, load_labelled_records
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
-from privacygauge.core.equal_rows import WAY_OUT, equal_rows, repeated_rows
-from privacygauge.core.units import owners
+from privacygauge.core.units import WAY_OUT, equal_rows, owners, repeated_rows
 from privacygauge.errors import InputError
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session, Work
-from privacygauge.report.document import estimate_dict, finite, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -66,7 +64,18 @@ from privacygauge.report.numbers import (
     rate,
     several,
 )
-from privacygauge.report.values import About, Axes, Json, Measure, Report, Worst
+from privacygauge.report.values import (
+    About,
+    Axes,
+    Json,
+    Measure,
+    Report,
+    Worst,
+    estimate_dict,
+    finite,
+    names_of,
+    pick_values,
+)
 from privacygauge.runs.store import plan_in
 
 

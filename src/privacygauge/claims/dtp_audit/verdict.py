@@ -12,7 +12,6 @@ import numpy as np
 from privacygauge.claims.dtp.findings import DtpFindings
 from privacygauge.claims.dtp.measure import LIMIT, RemovalPath
 from privacygauge.core import checks
-from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -24,7 +23,17 @@ from privacygauge.report.numbers import (
     shorten,
 )
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import Gauge, Grade, Origin, Severity, Verdict, gauge_limits
+from privacygauge.report.values import (
+    DataFrame,
+    Gauge,
+    Grade,
+    Origin,
+    Severity,
+    Verdict,
+    frame,
+    gauge_limits,
+    names_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,6 @@ from privacygauge.report import defended
 from privacygauge.report.attacks.tables import tpr
 from privacygauge.report.axes import MARKERS, OTHER, SERIES, axes, legend_above, plot_label
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
-from privacygauge.report.document import ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     DASH,
@@ -53,8 +52,12 @@ from privacygauge.report.values import (
     Table,
     Tone,
     Worst,
+    ends,
+    estimate_dict,
+    frame,
     note,
     pairs,
+    pick_values,
     table,
     text,
 )

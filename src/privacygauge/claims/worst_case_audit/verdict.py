@@ -13,7 +13,6 @@ from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, Targe
 from privacygauge.report import direction, grades
 from privacygauge.report.attacks.verdict import DETECTABLE
 from privacygauge.report.defended import and_list, promise_text
-from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
@@ -26,7 +25,7 @@ from privacygauge.report.grades import (
 )
 from privacygauge.report.numbers import count, percent, plain, rate, several, tpr_estimate
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import Grade, Origin, Verdict
+from privacygauge.report.values import DataFrame, Grade, Origin, Verdict, frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,11 +19,10 @@ from privacygauge.classifiers.attributes_judged import (
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.detectable import POWER, detectable_with
-from privacygauge.evaluate.two_samples import BothSides
+from privacygauge.evaluate.rates import BothSides
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction, grades
-from privacygauge.report.document import frame, names_of, values_of
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -51,9 +50,12 @@ from privacygauge.report.values import (
     Tone,
     Verdict,
     Worst,
+    frame,
+    names_of,
     note,
     table,
     text,
+    values_of,
 )
 from privacygauge.runs.options import Options, keyword
 

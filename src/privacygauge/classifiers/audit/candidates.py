@@ -42,7 +42,6 @@ from privacygauge.report.attacks import measures, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.tables import interval, terms
-from privacygauge.report.document import frame, pick_values
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -66,7 +65,9 @@ from privacygauge.report.values import (
     Section,
     Verdict,
     Worst,
+    frame,
     note,
+    pick_values,
     table,
     text,
 )

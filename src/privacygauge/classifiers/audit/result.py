@@ -21,7 +21,6 @@ from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
-from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.numbers import (
     count,
     decimal,
@@ -45,9 +44,12 @@ from privacygauge.report.values import (
     Report,
     Rows,
     Section,
+    estimate_dict,
     note,
+    pick_values,
     table,
     text,
+    values_of,
 )
 
 _RISK_TERMS = {

@@ -103,7 +103,17 @@ class Bavaria:
             return Skipped(self.name, NO_NOISE)
         if np.sum((inside.count > 0) & (outside.count > 0)) < LEAST_RECORDS:
             return Skipped(self.name, "needs at least 3 targets with worlds with and without them")
-        ratio = _log_ratio(signal, inside, outside)
+        # The log ratio of the predictive densities of every record and query, (n, q).
+        shared = are_alike(inside, outside)
+        priors = variance_priors(inside, outside, shared)
+        noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
+        means = means_prior(inside, outside, noise, shared)
+        # Each group's mean is expected from the other group's, by their joint law over the records.
+        given_out = means.given(outside, noise[1])
+        given_in = means.swapped.given(inside, noise[0])
+        ratio = _log_predictive(signal, inside, priors[0], *given_out) - _log_predictive(
+            signal, outside, priors[1], *given_in
+        )
         # Per query: no noise in either group.
         quiet = (inside.variance == 0) & (outside.variance == 0)
         normal = log_density_ratio(signal, inside, outside, PooledVariance())
@@ -257,20 +267,6 @@ def _error(group: WorldGroup) -> Floats:
 def _have_both(inside: WorldGroup, outside: WorldGroup) -> Bools:
     """Return a mask of the records that have worlds in both groups, (n,)."""
     return np.asarray(((inside.count > 0) & (outside.count > 0))[:, 0])
-
-
-def _log_ratio(signal: Floats, inside: WorldGroup, outside: WorldGroup) -> Floats:
-    """Return the log ratio of the predictive densities of every record and query, (n, q)."""
-    shared = are_alike(inside, outside)
-    priors = variance_priors(inside, outside, shared)
-    noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
-    means = means_prior(inside, outside, noise, shared)
-    # Each group's mean is expected from the other group's, by their joint law over the records.
-    given_out = means.given(outside, noise[1])
-    given_in = means.swapped.given(inside, noise[0])
-    return _log_predictive(signal, inside, priors[0], *given_out) - _log_predictive(
-        signal, outside, priors[1], *given_in
-    )
 
 
 def _log_predictive(

@@ -1,4 +1,4 @@
-"""The threshold attack on one signal (Song & Mittal 2021, section 3.1)."""
+"""The threshold attack on one signal (Song & Mittal 2021, section 3.1), and a fair coin."""
 
 from __future__ import annotations
 
@@ -60,3 +60,19 @@ class Threshold:
         return Scores(
             margin, Cut(0.0, "of each class, learnt on records with known membership"), notes
         )
+
+
+@dataclass(frozen=True)
+class Coin:
+    """Score every target at random."""
+
+    name: str = "coin"
+    """Name in tables."""
+    variant: str = ""
+    """Empty: there is only one form."""
+    thresholds: str = "none"
+    """``none``: no threshold is learnt."""
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores:
+        """Return uniform scores, and the threshold 1/2 for a fair guess."""
+        return Scores(rng.random(len(observation)), Cut(0.5, "of a fair coin"))

@@ -13,33 +13,33 @@ import numpy as np
 
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import versions
+from privacygauge.errors import InputError
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.audit.report import report
 from privacygauge.language.audit.verdict import LanguageResult
-from privacygauge.language.audited import EnergyFindings, audit_energies
+from privacygauge.language.audited import SHOWN, EnergyFindings, audit_energies
 from privacygauge.language.controls import unlearnt
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.loading import Asked as AskedPrecision
 from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
 from privacygauge.language.patients import comparable, with_dealt_units
-from privacygauge.language.scores import TextScores, TextScoresLike, as_text_scores, write_energies
+from privacygauge.language.scores import (
+    TextScores,
+    TextScoresLike,
+    as_text_scores,
+    energies_place,
+    write_energies,
+)
 from privacygauge.language.splitting import Coins, read_coins
 from privacygauge.language.store import AnswerStore
-from privacygauge.language.text_energies import (
-    Form,
-    check_asked,
-    compared_models,
-    judged_texts,
-    origin_of,
-    text_energies,
-    with_chat,
-)
-from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
-from privacygauge.language.units import ThresholdOptions, UnitFindings, asked_for
+from privacygauge.language.text_energies import Form, compared_models, text_energies, with_chat
+from privacygauge.language.text_files import SIDES, Columns, TextRecordsLike, sides_of
+from privacygauge.language.units import ThresholdOptions, asked_for, require_two
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
@@ -185,27 +185,22 @@ def audit_of(
     found, skipped = audit_energies(scores, asked, show=show, coins=coins, apart=apart)
     told = tuple(_warnings(scores, found, asked.level))
     origin = running.origin(skipped=skipped, warnings=told, about=about)
-    game = _description(scores, found.samples, coins is not None)
-    return LanguageAudit(**vars(found), origin=origin, game=game)
-
-
-def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> GameDescription:
-    """Describe the game; `drawn` if fair coins dealt the sides."""
-    kinds = dict.fromkeys(threshold.kind for threshold in samples.thresholds)
+    kinds = dict.fromkeys(threshold.kind for threshold in found.samples.thresholds)
     sees = "Sees how likely a text is under the audited model (its energy)"
     if scores.energy_reference is not None:
         sees += ", and under a reference model that did not learn from it"
     if scores.further:
         sees += f"; further signals of the audited model: {checks.short_list(scores.further)}"
-    return GameDescription(
+    game = GameDescription(
         "membership inference from energies",
         question="Was this text in the language model's training data?",
         adversary=sees,
-        secret=_DRAWN if drawn else _GIVEN,
+        secret=_DRAWN if coins is not None else _GIVEN,
         thresholds="; ".join(_ORIGINS[kind] for kind in kinds),
-        n_in=samples.n_in,
-        n_out=samples.n_out,
+        n_in=found.samples.n_in,
+        n_out=found.samples.n_out,
     )
+    return LanguageAudit(**vars(found), origin=origin, game=game)
 
 
 def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterator[str]:
@@ -427,14 +422,29 @@ def _audit_model(
     """Return the audit of a target and its reference, by their energies of the texts."""
     asked = asked_for(options.threshold, options.fpr, session.seed, session.level)
     members, nonmembers, population = given
-    check_asked(asked, options.show, options.energies, population is not None)
+    # Check the options that can be checked before any model runs.
+    if options.energies is not None:
+        energies_place(options.energies)
+    if asked.kinds and "population" in asked.kinds and population is None:
+        raise InputError(
+            "the population threshold needs texts of the population, got none: give them, or take "
+            "the threshold oracle or mean-train"
+        )
+    for name in options.show:
+        if name not in SHOWN:
+            raise InputError(f"show must be some of {checks.short_list(SHOWN)}, got {name!r}")
     checks.kind(options.windows, "windows", Windows, "a Windows()")
     checks.kind(options.columns, "columns", Columns, "a Columns()")
     target, reference = asked_models
     columns = with_chat(options.columns, target, options.base)
-    texts, dealt = judged_texts(
-        members, nonmembers, population=population, columns=columns, coins=options.coins
-    )
+    # The texts of each side, and the coins if they assigned these texts. They are read before a
+    # model is loaded, so that invalid texts are reported at once.
+    texts = [x.records for x in sides_of(members, nonmembers, population, columns=columns)]
+    n_in, n_out = (len(set(side.group or range(len(side)))) for side in texts[:2])
+    require_two(n_in, n_out, "text" if texts[0].group is None else "patient")
+    dealt = read_coins(options.coins) if isinstance(options.coins, str | Path) else options.coins
+    if dealt is not None:
+        dealt.require(dict(zip(SIDES, texts, strict=False)))
     masked = isinstance(options, MaskedOptions)
     load: Callable[..., AnyModel] = functools.partial(
         load_masked if masked else load_causal,
@@ -443,18 +453,42 @@ def _audit_model(
         windows=options.windows,
     )
     models = compared_models(target, reference, load, options.base)
-    scores = _scores(
-        models,
+    scores = text_energies(
+        models[0],
+        models[1] if len(models) > 1 else None,
         texts,
         plan=plan,
         form=options.form,
         recall=recall,
-        energies=options.energies,
-        before=before,
-        running=session,
+        kept=AnswerStore(session.run, session.n_jobs, session.progress, session.invocation),
+        before=None if before is None else lambda: before(models),
     )
+    if options.energies is not None:
+        write_energies(scores, options.energies)
     masks = {"masks": json.dumps(plan.describe())} if masked else {}
-    told = {**origin_of(models), **masks, "energy": f"{options.form} form"}
+    # The models' names and the settings that they ran with, by label.
+    # Both models run in the same way: the settings are those of the target.
+    first = models[0].source
+    packages = versions("torch", "transformers")
+    # A server's weights cannot be hashed: its model is known by its address alone.
+    names = (
+        f"{model.name} at {model.url}, whose weights cannot be hashed"
+        if isinstance(model, EndpointModel)
+        else f"{Path(model.source.path).name} sha256:{model.source.weights}"
+        for model in models
+    )
+    told = {
+        **dict(zip(("target", "reference"), names, strict=False)),
+        **({} if first.base is None else {"base of the target": Path(first.base).name}),
+        **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
+        "computed in": "a server"
+        if isinstance(models[0], EndpointModel)
+        else f"{first.precision} on {first.device}"
+        + (f", weights saved in {first.stored}" if first.stored != first.precision else ""),
+        **{name: packages[name] for name in ("torch", "transformers")},
+        **masks,
+        "energy": f"{options.form} form",
+    }
     return audit_of(
         scores,
         asked,
@@ -463,29 +497,3 @@ def _audit_model(
         running=session,
         about=told,
     )
-
-
-def _scores(
-    models: Sequence[AnyModel],
-    texts: Sequence[TextRecords],
-    plan: MaskPlan,
-    form: Form,
-    recall: int | None,
-    energies: str | Path | None,
-    before: Callable[[Sequence[AnyModel]], None] | None,
-    running: Session,
-) -> TextScores:
-    """Return the energies of the texts, and write them if requested."""
-    scores = text_energies(
-        models[0],
-        models[1] if len(models) > 1 else None,
-        texts,
-        plan=plan,
-        form=form,
-        recall=recall,
-        kept=AnswerStore(running.run, running.n_jobs, running.progress, running.invocation),
-        before=None if before is None else lambda: before(models),
-    )
-    if energies is not None:
-        write_energies(scores, energies)
-    return scores

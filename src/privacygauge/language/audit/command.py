@@ -211,7 +211,14 @@ class LanguageRequest(Request):
             if self.recall is not None and population is None:
                 raise InputError("--recall needs --population: it puts texts of it before others")
         else:
-            for name in (*self._of_models(), *(("--jobs",) if jobs != 1 else ())):
+            for name in (
+                *tuple(
+                    asked.flag
+                    for f, asked in self.asked()
+                    if asked.panel in (_MODELS, _ASKING) and getattr(self, f.name) != f.default
+                ),
+                *(("--jobs",) if jobs != 1 else ()),
+            ):
                 raise InputError(f"{name} goes with --target, a model; --scores holds energies")
         for name, asked in self._asked_by_name().items():
             value = getattr(self, name)
@@ -248,14 +255,6 @@ class LanguageRequest(Request):
             raise InputError("--reference must be the URL of a server too, or left out")
         name = self.reference_name or self.model_name
         return EndpointModel(target, self.model_name), EndpointModel(reference, name)
-
-    def _of_models(self) -> tuple[str, ...]:
-        """Return the given options that belong to a model."""
-        return tuple(
-            asked.flag
-            for f, asked in self.asked()
-            if asked.panel in (_MODELS, _ASKING) and getattr(self, f.name) != f.default
-        )
 
     @property
     def keeps(self) -> bool:
@@ -335,7 +334,55 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
     from privacygauge.language.audit.audit import audit_language
 
     if asked.scores is None:
-        return _of_models(asked, work)
+        # Audit a model, computing the energies that the run does not hold yet.
+        from privacygauge.language.audit.audit import audit_causal, audit_masked
+        from privacygauge.language.windows import Windows
+        from privacygauge.runs.results import check_writable
+
+        target, reference, *_ = asked.models_and_texts
+        texts = asked.models_and_texts[2:]
+        settled = asked.settled()
+        told = asked.told(NAME, asked.texts)
+        run = work.run
+        coins, warnings = _coins(asked)
+        opened: list[Run] = []
+        if asked.answers is not None:
+            # Before the models are loaded, which may take minutes.
+            check_writable(Path(asked.answers))
+
+        def open_it(models: Sequence[AnyModel]) -> None:
+            weights = [model.source.weights for model in models]
+            settings = {**{name: settled[name] for name in _DECIDES}, "models": weights}
+            opened.extend(run_opened(NAME, asked, work, {**settings, "files": told["provenance"]}))
+
+        with _resumable(asked, work), work.bar("Scoring texts") as progress:
+            shared: dict[str, Any] = {
+                "form": cast("Form", asked.form),
+                "columns": _columns(asked),
+                "threshold": asked.threshold or None,
+                "fpr": asked.rates,
+                "show": asked.show,
+                "coins": coins,
+                "warnings": warnings,
+                "device": asked.device,
+                "precision": cast("Asked", asked.precision),
+                "windows": Windows(asked.context, asked.stride, asked.literal),
+                "base": asked.base,
+                "energies": None if run is None else run.parent / ENERGIES,
+                "run": asked.answers or (None if run is None else str(run / ANSWERS)),
+                # One process for a GPU: each further one would load the models again.
+                "n_jobs": work.jobs if asked.device == "cpu" else 1,
+                "progress": progress,
+                "before": open_it,
+                **told,
+            }
+            if settled["kind"] == "causal":
+                model, other = asked.models
+                found = audit_causal(model, other, *texts, recall=asked.recall, **shared)
+            else:
+                found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
+        run_closed(opened, len(found.records.member))
+        return found
     return audit_language(
         asked.scores,
         threshold=asked.threshold or None,
@@ -344,58 +391,6 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         coins=asked.coins,
         **asked.told(NAME, asked.texts),
     )
-
-
-def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
-    """Audit a model, computing the energies that the run does not hold yet."""
-    from privacygauge.language.audit.audit import audit_causal, audit_masked
-    from privacygauge.language.windows import Windows
-    from privacygauge.runs.atomic import check_writable
-
-    target, reference, *_ = asked.models_and_texts
-    texts = asked.models_and_texts[2:]
-    settled = asked.settled()
-    told = asked.told(NAME, asked.texts)
-    run = work.run
-    coins, warnings = _coins(asked)
-    opened: list[Run] = []
-    if asked.answers is not None:
-        # Before the models are loaded, which may take minutes.
-        check_writable(Path(asked.answers))
-
-    def open_it(models: Sequence[AnyModel]) -> None:
-        weights = [model.source.weights for model in models]
-        settings = {**{name: settled[name] for name in _DECIDES}, "models": weights}
-        opened.extend(run_opened(NAME, asked, work, {**settings, "files": told["provenance"]}))
-
-    with _resumable(asked, work), work.bar("Scoring texts") as progress:
-        shared: dict[str, Any] = {
-            "form": cast("Form", asked.form),
-            "columns": _columns(asked),
-            "threshold": asked.threshold or None,
-            "fpr": asked.rates,
-            "show": asked.show,
-            "coins": coins,
-            "warnings": warnings,
-            "device": asked.device,
-            "precision": cast("Asked", asked.precision),
-            "windows": Windows(asked.context, asked.stride, asked.literal),
-            "base": asked.base,
-            "energies": None if run is None else run.parent / ENERGIES,
-            "run": asked.answers or (None if run is None else str(run / ANSWERS)),
-            # One process for a GPU: each further one would load the models again.
-            "n_jobs": work.jobs if asked.device == "cpu" else 1,
-            "progress": progress,
-            "before": open_it,
-            **told,
-        }
-        if settled["kind"] == "causal":
-            model, other = asked.models
-            found = audit_causal(model, other, *texts, recall=asked.recall, **shared)
-        else:
-            found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
-    run_closed(opened, len(found.records.member))
-    return found
 
 
 def _columns(asked: LanguageRequest) -> Columns:

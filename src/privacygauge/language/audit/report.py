@@ -11,11 +11,10 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.audit.verdict import LanguageResult, leading, measured_on, verdict
 from privacygauge.language.controls import ControlFinding, MatchedAttack
-from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
+from privacygauge.language.units import ThresholdFinding, UnitFindings
 from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest, roc_frame
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
-from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, pick_values
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -34,6 +33,7 @@ from privacygauge.report.values import (
     Block,
     Cell,
     Content,
+    DataFrame,
     Heading,
     Json,
     Measure,
@@ -42,7 +42,11 @@ from privacygauge.report.values import (
     Section,
     Table,
     Worst,
+    estimate_dict,
+    frame,
+    names_of,
     note,
+    pick_values,
     table,
     text,
 )
@@ -60,46 +64,6 @@ _LOG = (
     "false alarms: a curve far above the dotted diagonal on the left gives some members away "
     "almost for certain."
 )
-
-
-def all_sections(f: LanguageResult) -> tuple[Section, ...]:
-    """Return the page below the numbers."""
-    game = tables.game(
-        f.game,
-        adversary="The adversary",
-        thresholds="Thresholds were taken",
-        targets=("Judged", measured_on(f)),
-    )
-    questions = measures.questions_section(f.questions)
-    on_thresholds = text(
-        "A threshold is chosen for a rate of false positives. What it gives on the judged "
-        "non-members may differ, and precision and recall hold for what it gives. An oracle "
-        "threshold is taken from those very non-members: no attacker has it, but published tables "
-        "are often of that kind."
-    )
-    thresholds = (on_thresholds, _thresholds_of(f.samples, "thresholds", "Sample by sample"))
-    on_controls = text(
-        "If members and non-members differ in more than membership, such as topic or style, an "
-        "attack tells them apart without any leak. Controls that never saw what the model "
-        "memorised look for such differences. Their intervals hold together at "
-        f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence does not "
-        "prove that there is no difference."
-    )
-    rows = list(_control_rows(f))
-    fired = [x["Says"] == _FIRES for x in rows]
-    controls = table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
-    return (
-        Section("controls", "Is the test honest?", (on_controls, controls)),
-        Section("game", "What was played", (game,), "The game"),
-        tables.section(f.attacks(f.samples)),
-        Section("thresholds", "Thresholds", thresholds),
-        Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
-        *(() if questions is None else (questions,)),
-        *(() if f.slices is None else (measures.groups_section(f.slices),)),
-        Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
-        Section("curves", "Curves", tuple(_curves(f))),
-        Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
-    )
 
 
 def overview(f: LanguageResult) -> Iterator[Table]:
@@ -293,19 +257,6 @@ def _lengths(f: LanguageResult) -> Iterator[Block]:
         yield _attacks(part.evaluations, best, f"length-{part.name}", title)
 
 
-def _curves(f: LanguageResult) -> Iterator[Plot]:
-    signals = f.samples.signals
-    name = plain(f.headline.attack.name)
-    # Logarithmic axes first: a leak of a few people shows only at few false alarms.
-    yield plots.roc_log(signals, caption=_LOG)
-    yield plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing.")
-    if not isinstance(f.patients, Skipped):
-        title = "ROC curves, patient by patient"
-        yield plots.roc_log(f.patients.signals, name="roc-patients", title=title, caption=_LOG)
-    words = f"The scores of {name} for members and non-members. {plots.areas(signals)}"
-    yield plots.scores(f.headline.attack, title=name, words=words, wide=False)
-
-
 def _riskiest(f: LanguageResult) -> Iterator[Block]:
     found = riskiest(f)
     hidden = "" if f.records.contents else "; their texts are not in this file"
@@ -332,6 +283,81 @@ def report(f: LanguageResult) -> Report:
     else:
         listed = f.rows.order[:RECORDS].tolist()
         worst = Worst("patients", tuple(f.rows.names[i] for i in listed))
+    # The page below the numbers.
+    game = tables.game(
+        f.game,
+        adversary="The adversary",
+        thresholds="Thresholds were taken",
+        targets=("Judged", measured_on(f)),
+    )
+    questions = measures.questions_section(f.questions)
+    on_thresholds = text(
+        "A threshold is chosen for a rate of false positives. What it gives on the judged "
+        "non-members may differ, and precision and recall hold for what it gives. An oracle "
+        "threshold is taken from those very non-members: no attacker has it, but published tables "
+        "are often of that kind."
+    )
+    thresholds = (on_thresholds, _thresholds_of(f.samples, "thresholds", "Sample by sample"))
+    on_controls = text(
+        "If members and non-members differ in more than membership, such as topic or style, an "
+        "attack tells them apart without any leak. Controls that never saw what the model "
+        "memorised look for such differences. Their intervals hold together at "
+        f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence does not "
+        "prove that there is no difference."
+    )
+    rows = list(_control_rows(f))
+    fired = [x["Says"] == _FIRES for x in rows]
+    controls = table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
+    # The keys of `report.json` that only this kind of report has; texts are not in it.
+    # `attacks` are those on samples; those on patients are under `patients`, and those on
+    # short and long samples under `lengths`.
+    c = f.controls
+    played = (
+        ("reference", c.reference),
+        ("spread", c.spread),
+        ("blind", c.blind),
+        ("form", c.form),
+        ("sizes", c.sizes),
+    )
+    found = {name: _or_skipped(x, "auc", "fires", "meaning") for name, x in played}
+    matched = _or_skipped(c.matched, "before", "after", "fall", "kept", "n_bins", "fires")
+    of_matched = {} if isinstance(c.matched, Skipped) else {"attack": f.energies.signal}
+    names = [e.name for e in f.samples.signals if e.name in _OF_SIGNALS]
+    together = " Here it is for all samples of a patient together."
+    if isinstance(f.patients, Skipped):
+        patients_data = estimate_dict(f.patients)
+    else:
+        assert f.rows is not None
+        patients_data = {
+            **pick_values(f.patients, "n_in", "n_out"),
+            "headline": measures.headline_data(f.patients.headline),
+            "attacks": [measures.attack_data(e) for e in f.patients.evaluations],
+            "thresholds": [_threshold(x) for x in f.patients.thresholds],
+            "worst": [
+                {
+                    "group": f.rows.names[i],
+                    "samples": int(f.rows.samples[i]),
+                    "score": float(f.rows.score[i]),
+                }
+                for i in f.rows.order[:RECORDS].tolist()
+            ],
+            "notes": list(f.patients.notes),
+        }
+    curves: list[Plot] = []
+    signals = f.samples.signals
+    headline = plain(f.headline.attack.name)
+    # Logarithmic axes first: a leak of a few people shows only at few false alarms.
+    curves.append(plots.roc_log(signals, caption=_LOG))
+    curves.append(
+        plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing.")
+    )
+    if not isinstance(f.patients, Skipped):
+        title = "ROC curves, patient by patient"
+        curves.append(
+            plots.roc_log(f.patients.signals, name="roc-patients", title=title, caption=_LOG)
+        )
+    words = f"The scores of {headline} for members and non-members. {plots.areas(signals)}"
+    curves.append(plots.scores(f.headline.attack, title=headline, words=words, wide=False))
     return Report(
         "language",
         "A language model, from energies of texts",
@@ -347,10 +373,51 @@ def report(f: LanguageResult) -> Report:
         origin=f.origin,
         verdict=verdict(f),
         measures=(*_highest_measures(f), *_cards(f)),
-        sections=all_sections(f),
-        terms=_terms(f),
+        sections=(
+            Section("controls", "Is the test honest?", (on_controls, controls)),
+            Section("game", "What was played", (game,), "The game"),
+            tables.section(f.attacks(f.samples)),
+            Section("thresholds", "Thresholds", thresholds),
+            Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
+            *(() if questions is None else (questions,)),
+            *(() if f.slices is None else (measures.groups_section(f.slices),)),
+            Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
+            Section("curves", "Curves", tuple(curves)),
+            Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
+        ),
+        terms={
+            **_OF_TEXTS,
+            **dict(_OF_SIGNALS[name] for name in names),
+            **_OF_THRESHOLDS,
+            "Epsilon": f"{MEANINGS['Epsilon']}{together if f.energies.of_people else ''}",
+            "Interval": interval(f.level, "texts" if f.energies.by_text else "patients"),
+        },
         worst=worst,
-        data=_data(f),
+        data={
+            "controls": {
+                "honest": not c.void if c.played else None,
+                "fired": list(c.fired),
+                "reference": found["reference"],
+                "spread": found["spread"],
+                "blind": found["blind"],
+                "form": found["form"],
+                "matched": {**of_matched, **matched},
+                "sizes": found["sizes"],
+            },
+            **measures.attacks_data(f.attacks(f.samples)),
+            **measures.questions_data(f.questions),
+            **({} if f.slices is None else {"slices": measures.groups_data(f.slices)}),
+            "thresholds": [_threshold(x) for x in f.samples.thresholds],
+            "patients": patients_data,
+            "lengths": [
+                {
+                    **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
+                    "attacks": [measures.attack_data(e) for e in x.evaluations],
+                }
+                for x in f.lengths
+            ],
+            "risk": {"skipped": "needs shadow records with known membership"},
+        },
         frames={
             "records.parquet": lambda: records_frame(f),
             "roc.csv": lambda: roc_frame(tuple(e for unit in f.units for e in unit.signals)),
@@ -477,50 +544,6 @@ def records_frame(f: LanguageResult) -> DataFrame:
     )
 
 
-def _data(f: LanguageResult) -> dict[str, Json]:
-    """Return the keys of ``report.json`` that only this kind of report has; texts are not in it.
-
-    ``attacks`` are those on samples; those on patients are under ``patients``, and those on short
-    and long samples under ``lengths``.
-    """
-    c = f.controls
-    played = (
-        ("reference", c.reference),
-        ("spread", c.spread),
-        ("blind", c.blind),
-        ("form", c.form),
-        ("sizes", c.sizes),
-    )
-    found = {name: _or_skipped(x, "auc", "fires", "meaning") for name, x in played}
-    matched = _or_skipped(c.matched, "before", "after", "fall", "kept", "n_bins", "fires")
-    of_matched = {} if isinstance(c.matched, Skipped) else {"attack": f.energies.signal}
-    return {
-        "controls": {
-            "honest": not c.void if c.played else None,
-            "fired": list(c.fired),
-            "reference": found["reference"],
-            "spread": found["spread"],
-            "blind": found["blind"],
-            "form": found["form"],
-            "matched": {**of_matched, **matched},
-            "sizes": found["sizes"],
-        },
-        **measures.attacks_data(f.attacks(f.samples)),
-        **measures.questions_data(f.questions),
-        **({} if f.slices is None else {"slices": measures.groups_data(f.slices)}),
-        "thresholds": [_threshold(x) for x in f.samples.thresholds],
-        "patients": _patients_data(f.patients, f.rows),
-        "lengths": [
-            {
-                **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
-                "attacks": [measures.attack_data(e) for e in x.evaluations],
-            }
-            for x in f.lengths
-        ],
-        "risk": {"skipped": "needs shadow records with known membership"},
-    }
-
-
 def _or_skipped(found: object, *names: str) -> dict[str, Json]:
     return estimate_dict(found) if isinstance(found, Skipped) else pick_values(found, *names)
 
@@ -529,27 +552,6 @@ def _threshold(found: ThresholdFinding) -> Json:
     return {
         **pick_values(found, "attack", "kind", asked_fpr="asked", realised_fpr="realised"),
         **pick_values(found, "kept", "score", "n"),
-    }
-
-
-def _patients_data(unit: UnitFindings | Skipped, rows: PatientRows | None) -> Json:
-    if isinstance(unit, Skipped):
-        return estimate_dict(unit)
-    assert rows is not None
-    return {
-        **pick_values(unit, "n_in", "n_out"),
-        "headline": measures.headline_data(unit.headline),
-        "attacks": [measures.attack_data(e) for e in unit.evaluations],
-        "thresholds": [_threshold(x) for x in unit.thresholds],
-        "worst": [
-            {
-                "group": rows.names[i],
-                "samples": int(rows.samples[i]),
-                "score": float(rows.score[i]),
-            }
-            for i in rows.order[:RECORDS].tolist()
-        ],
-        "notes": list(unit.notes),
     }
 
 
@@ -630,15 +632,3 @@ _OF_THRESHOLDS = {
     "Precision": "The share of members among those called members, if half of those asked about "
     "are members. Where fewer of them are, it is lower.",
 }
-
-
-def _terms(f: LanguageResult) -> dict[str, str]:
-    names = [e.name for e in f.samples.signals if e.name in _OF_SIGNALS]
-    together = " Here it is for all samples of a patient together."
-    return {
-        **_OF_TEXTS,
-        **dict(_OF_SIGNALS[name] for name in names),
-        **_OF_THRESHOLDS,
-        "Epsilon": f"{MEANINGS['Epsilon']}{together if f.energies.of_people else ''}",
-        "Interval": interval(f.level, "texts" if f.energies.by_text else "patients"),
-    }

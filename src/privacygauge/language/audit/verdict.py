@@ -118,9 +118,22 @@ def verdict(f: LanguageResult) -> Verdict:
             f"one side. The intervals of all controls hold together, with {rate(f.level)} "
             "confidence."
         )
-        return untold_verdict(
-            headline, tuple(_void_text(f)), unsaid=honest, advice=advice(f, UNTOLD)
-        )
+        void = [
+            " ".join(_fired_controls_text(f))
+            + " So success of the attacks is no evidence of a leak, nor is their "
+            "failure one of safety: the numbers below are void as a measure of what was "
+            "memorised."
+        ]
+        matched = f.controls.matched
+        # Matching removes only what the reference model sees: the rest is a hint, not a finding.
+        if not isinstance(matched, Skipped) and matched.after.low > 0.5:
+            void.append(
+                f"After matching, the {f.energies.signal} attack still tells them apart (AUC "
+                f"{_area(matched.after)}). That is no proof, since matching removes only what "
+                "the reference model sees, but treat the model as leaking until an honest "
+                "test shows otherwise."
+            )
+        return untold_verdict(headline, tuple(void), unsaid=honest, advice=advice(f, UNTOLD))
     unit, found = leading(f)
     one_by_one = f"{unit.unit} by {unit.unit}"
     # The strongest attack is inverted: the verdict is about that alone.
@@ -148,7 +161,19 @@ def verdict(f: LanguageResult) -> Verdict:
     elif found.question == "average" and len(f.units) > 1 and grade not in (NONE, UNTOLD):
         headline += f", {one_by_one}"
     said = tuple(_sentences(f, unit, found))
-    unsaid = _limits_text(grade)
+    if grade == UNTOLD:
+        unsaid = UNSHOWN
+    elif grade == NONE:
+        unsaid = (
+            "It does not say that nothing leaks, nor that a stronger attack, or an attacker with a "
+            "better reference model, would do no better."
+        )
+    else:
+        unsaid = (
+            "It does not say that texts can be read out of the model, nor that a stronger attack "
+            "would do no better. It speaks of the average; single people may be more or less "
+            "exposed."
+        )
     if f.energies.by_text:
         unsaid += (
             " It speaks of texts: members were dealt text by text, so that most patients took part "
@@ -247,7 +272,26 @@ def _sentences(f: LanguageResult, unit: UnitFindings, found: GradedAttacks) -> I
                 f"{percent(best.accuracy.value)} of the time ({percent(best.accuracy.low)} to "
                 f"{percent(best.accuracy.high)}; {plain(best.attack.title)})."
             )
-    yield _controls_text(f)
+    # Controls that were skipped vouch for nothing, and are not named.
+    names = [name for name, _ in f.controls.played]
+    if not names:
+        controls = (
+            "Whether members and non-members differ in more than membership was not checked: what "
+            "looks like a leak may be such a difference."
+        )
+    else:
+        told = f"The {'control' if len(names) == 1 else 'controls'} ({', '.join(names)}) found no "
+        told += "difference between members and non-members beside membership"
+        told += " and their numbers of texts" if "sizes" in f.controls.fired else ""
+        reference = f.controls.reference
+        if not isinstance(reference, Skipped):
+            told += (
+                f": a model that saw none of them puts {percent(reference.auc.value)} of the pairs "
+                f"in the right order ({percent(reference.auc.low)} to "
+                f"{percent(reference.auc.high)}; guessing gives 50%)"
+            )
+        controls = f"{told}. A small difference may go unnoticed."
+    yield controls
     if f.one_run is not None:
         bound = f.one_run.estimate
         least = f"is at least {decimal(bound.low, 2)}"
@@ -263,45 +307,6 @@ def _sentences(f: LanguageResult, unit: UnitFindings, found: GradedAttacks) -> I
             "It matters to the people behind the texts: whoever holds a note about somebody can "
             "check whether the model was trained on it, which alone may say where they were "
             "treated, and for what."
-        )
-
-
-def _controls_text(f: LanguageResult) -> str:
-    """Describe the controls if none fires."""
-    # Controls that were skipped vouch for nothing, and are not named.
-    names = [name for name, _ in f.controls.played]
-    if not names:
-        return (
-            "Whether members and non-members differ in more than membership was not checked: what "
-            "looks like a leak may be such a difference."
-        )
-    told = f"The {'control' if len(names) == 1 else 'controls'} ({', '.join(names)}) found no "
-    told += "difference between members and non-members beside membership"
-    told += " and their numbers of texts" if "sizes" in f.controls.fired else ""
-    reference = f.controls.reference
-    if not isinstance(reference, Skipped):
-        told += (
-            f": a model that saw none of them puts {percent(reference.auc.value)} of the pairs in "
-            f"the right order ({percent(reference.auc.low)} to {percent(reference.auc.high)}; "
-            "guessing gives 50%)"
-        )
-    return f"{told}. A small difference may go unnoticed."
-
-
-def _void_text(f: LanguageResult) -> Iterator[str]:
-    yield (
-        " ".join(_fired_controls_text(f))
-        + " So success of the attacks is no evidence of a leak, nor is their "
-        "failure one of safety: the numbers below are void as a measure of what was memorised."
-    )
-    found = f.controls.matched
-    # Matching removes only what the reference model sees: the rest is a hint, not a finding.
-    if not isinstance(found, Skipped) and found.after.low > 0.5:
-        yield (
-            f"After matching, the {f.energies.signal} attack still tells them apart (AUC "
-            f"{_area(found.after)}). That is no proof, since matching removes only what the "
-            "reference model sees, but treat the model as leaking until an honest test shows "
-            "otherwise."
         )
 
 
@@ -367,20 +372,6 @@ def _fired_controls_text(f: LanguageResult) -> Iterator[str]:
 
 def _area(auc: Estimate) -> str:
     return f"{decimal(auc.value, 3)}, {decimal_estimate(auc).interval}"
-
-
-def _limits_text(grade: Grade) -> str:
-    if grade == UNTOLD:
-        return UNSHOWN
-    if grade == NONE:
-        return (
-            "It does not say that nothing leaks, nor that a stronger attack, or an attacker with a "
-            "better reference model, would do no better."
-        )
-    return (
-        "It does not say that texts can be read out of the model, nor that a stronger attack would "
-        "do no better. It speaks of the average; single people may be more or less exposed."
-    )
 
 
 def measured_on(f: LanguageResult) -> str:

@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
-from privacygauge.evaluate.two_samples import BothSides
+from privacygauge.evaluate.rates import BothSides
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.language.extracted import (
@@ -28,9 +28,9 @@ from privacygauge.language.extracted import (
     judged_texts,
     measure_extraction,
 )
-from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.loading import Precision
 from privacygauge.language.model import MaskedModel, Model
+from privacygauge.language.model_options import Tries, Writing
 from privacygauge.language.text_energies import (
     check_one_kind,
     compared_models,
@@ -39,7 +39,6 @@ from privacygauge.language.text_energies import (
 )
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.report import direction
-from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.grades import UNTOLD, untold_verdict
 from privacygauge.report.numbers import (
     Shown,
@@ -63,13 +62,14 @@ from privacygauge.report.values import (
     Report,
     Section,
     Severity,
-    Table,
     Verdict,
     Worst,
     gauge_limits,
     note,
+    pick_values,
     table,
     text,
+    values_of,
 )
 from privacygauge.runs.options import keyword
 
@@ -98,7 +98,25 @@ class ExtractionAudit(Reported):
         """Return the report, as plain values."""
         f = self.found
         w = _words(self)
-        ways = _ways(self)
+        n = self.found.asked.tries
+        names = {
+            SAMPLED: f"Target alone, {_tries(n)}",
+            VERBATIM: "Target alone, verbatim",
+            NEAR: f"Target alone, at most {several(f.asked.edits, 'edit')}",
+            UNPROMPTED: f"Target alone, {several(f.asked.unprompted, 'text')} without a prompt",
+        }
+        both = {"Target": f.target, "Reference": f.reference} if f.reference is not None else {}
+        hits = {f"{name}, {_tries(n)}": f.by(model, n) for name, model in both.items()}
+        hits |= {names[way]: hit for way, hit in f.hits.items()}
+        ways = table(
+            "ways",
+            f"People with {_words(self).one} that can be extracted",
+            [{"By": name, **_rates_by_side(_rates(self, hit))} for name, hit in hits.items()],
+            "Target alone: what the reference gives at the same tries does not count. Verbatim: "
+            "the likeliest token is chosen at every step.",
+            prose=("By",),
+            best=[name == names[SAMPLED] for name in hits],
+        )
         tries = table(
             "tries",
             "By the number of tries",
@@ -111,6 +129,7 @@ class ExtractionAudit(Reported):
         easiest = tuple(
             plain(shorten(f.judged.person[row])) for row in _easiest_people(self, _AT_ONCE)
         )
+        writes = "writes the suffix of a text" if w is _WRITING else "fills in the identifier"
         return Report(
             kind="extraction",
             title="Audit of extraction",
@@ -143,7 +162,19 @@ class ExtractionAudit(Reported):
                 ),
                 Section("people", f"Whose {w.thing}s come first", (_people(self),), "People"),
             ),
-            terms=_terms(w),
+            terms={
+                "Extracted": f"The model {writes} at least once in n tries with a probability of "
+                "at least p, computed from the probabilities of its tokens, not by trying; "
+                "(n, p)-discoverable extraction.",
+                "Reference": "A model that was not trained on the texts. What it gives as readily "
+                "is common text, and no memory.",
+                "Without a prompt": "The model writes texts from its beginning token alone; "
+                "somebody counts if a stretch as long as the suffix stands in one of them.",
+                "Verbatim": f"The model {writes} exactly where it chooses the likeliest token at "
+                "every step.",
+                "Member": "Somebody with a text that the model was trained on.",
+                "Others": "People of the same kind whom the model never saw.",
+            },
             worst=Worst("people", easiest, "" if easiest else f"nobody's {w.thing} was extracted"),
             data={
                 **pick_values(f, "how", "asked", "unit", "contents"),
@@ -525,29 +556,6 @@ def _rates_by_side(x: BothSides) -> dict[str, Content]:
     return {name: percent_estimate(estimate) for name, estimate in found.items()}
 
 
-def _ways(a: ExtractionAudit) -> Table:
-    f = a.found
-    n = a.found.asked.tries
-    names = {
-        SAMPLED: f"Target alone, {_tries(n)}",
-        VERBATIM: "Target alone, verbatim",
-        NEAR: f"Target alone, at most {several(f.asked.edits, 'edit')}",
-        UNPROMPTED: f"Target alone, {several(f.asked.unprompted, 'text')} without a prompt",
-    }
-    both = {"Target": f.target, "Reference": f.reference} if f.reference is not None else {}
-    hits = {f"{name}, {_tries(n)}": f.by(model, n) for name, model in both.items()}
-    hits |= {names[way]: hit for way, hit in f.hits.items()}
-    return table(
-        "ways",
-        f"People with {_words(a).one} that can be extracted",
-        [{"By": name, **_rates_by_side(_rates(a, hit))} for name, hit in hits.items()],
-        "Target alone: what the reference gives at the same tries does not count. Verbatim: the "
-        "likeliest token is chosen at every step.",
-        prose=("By",),
-        best=[name == names[SAMPLED] for name in hits],
-    )
-
-
 def _by_copies(a: ExtractionAudit) -> Iterator[Block]:
     rows = a.found.by_copies(a.level)
     if not rows:
@@ -708,20 +716,3 @@ def _frame(a: ExtractionAudit) -> pd.DataFrame:
             **({} if f.unprompted is None else {"unprompted": f.unprompted}),
         }
     )
-
-
-def _terms(w: _Words) -> dict[str, str]:
-    writes = "writes the suffix of a text" if w is _WRITING else "fills in the identifier"
-    return {
-        "Extracted": f"The model {writes} at least once in n tries with a probability of at least "
-        "p, computed from the probabilities of its tokens, not by trying; (n, p)-discoverable "
-        "extraction.",
-        "Reference": "A model that was not trained on the texts. What it gives as readily is "
-        "common text, and no memory.",
-        "Without a prompt": "The model writes texts from its beginning token alone; somebody "
-        "counts if a stretch as long as the suffix stands in one of them.",
-        "Verbatim": f"The model {writes} exactly where it chooses the likeliest token at every "
-        "step.",
-        "Member": "Somebody with a text that the model was trained on.",
-        "Others": "People of the same kind whom the model never saw.",
-    }

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from privacygauge.kinds.command import Command
 from privacygauge.kinds.request import HelpGroup, shares, with_low
-from privacygauge.language.extraction_options import Tries, Writing
 from privacygauge.language.model_options import (
     ANSWERS,
     ModelsRequest,
+    Tries,
+    Writing,
     columns_of,
     group_option,
     ids_option,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,6 @@ from privacygauge.evaluate.unlearning import TOLERATED, State, Unlearning, measu
 from privacygauge.kinds.session import Session
 from privacygauge.report import grades
 from privacygauge.report.attacks.verdict import grade_of_few
-from privacygauge.report.document import values_of
 from privacygauge.report.numbers import (
     count,
     decimal,
@@ -43,12 +42,12 @@ from privacygauge.report.values import (
     Origin,
     Report,
     Section,
-    Table,
     Verdict,
     Worst,
     note,
     table,
     text,
+    values_of,
 )
 
 if TYPE_CHECKING:
@@ -153,8 +152,80 @@ class UnlearningAudit(Reported):
         """Return the report, as plain values."""
         f = self.found
         n_in = int(self.records.forgotten.sum())
-        models = _models(self)
+        rows: list[dict[str, Content]] = [
+            {"Model": "Before", "AUC": decimal_estimate(f.before), "Units": count(f.before.n)},
+            {"Model": "After", "AUC": decimal_estimate(f.after), "Units": count(f.after.n)},
+        ]
+        if f.placebo is not None:
+            rows.append(
+                {
+                    "Model": "Retrained alone",
+                    "AUC": decimal_estimate(f.placebo),
+                    "Units": count(f.placebo.n),
+                }
+            )
+        relative = (
+            "Before and after are relative to the retrained model, whose own AUC must hold 0.5."
+            if f.placebo is not None
+            else ""
+        )
+        models = table(
+            "models",
+            "AUC of forgotten against fresh",
+            rows,
+            relative,
+            prose=("Model",),
+            best=[row["Model"] == "After" for row in rows],
+        )
         worst = tuple(plain(shorten(str(self.records.sample[row]))) for row in _first(self))
+        measures: list[Measure] = []
+        auc = _told_apart(f.after)
+        few = _exposed_share(self)
+        measures.append(
+            Measure(
+                "forgotten-auc",
+                "Forgotten told from fresh",
+                auc,
+                decimal_estimate(auc),
+                note="AUC after, on either side of 1/2",
+                text="How well the model that was made to forget gives away what it was made to "
+                "forget, because it still knows it or because it avoids it.",
+                guessing="no leak: 0.5",
+            )
+        )
+        measures.append(
+            Measure(
+                "forgotten-exposed",
+                f"Forgotten {self.thing}s that stand out",
+                few,
+                percent_estimate(few),
+                note="at least, one by one",
+                text="Found at either end of the ranking, where an average shows nothing.",
+                guessing="no leak: 0%",
+            )
+        )
+        measures.append(
+            Measure(
+                "before-auc",
+                "The same before",
+                f.before,
+                decimal_estimate(f.before),
+                note="AUC before",
+                text="How well the first model knew them.",
+                guessing="never known: 0.5",
+                gate=False,
+            )
+        )
+        caveats: list[str] = []
+        if f.knew and f.before.low > 0.5:
+            caveats.append(
+                f"{percent(f.remaining)} of the AUC above 1/2 are left; below 0 the model "
+                "knows forgotten records less than fresh ones."
+            )
+        caveats.append(
+            f"The interval after is one of {rate(f.after.level)}: it shares the error of the "
+            "verdict with the tests of a few records."
+        )
         return Report(
             kind="unlearning",
             title="Audit of unlearning",
@@ -169,12 +240,12 @@ class UnlearningAudit(Reported):
             "was trained on, were looked at.",
             origin=self.origin,
             verdict=verdict(self),
-            measures=tuple(_measures(self)),
+            measures=tuple(measures),
             sections=(
                 Section(
                     "models",
                     "How well each model tells them apart",
-                    (models, note(*_caveats(self))),
+                    (models, note(*caveats)),
                     "Models",
                 ),
                 Section("records", f"Which {self.thing}s stand out", (_people(self),), "Records"),
@@ -595,83 +666,6 @@ def _exposed_share(a: UnlearningAudit) -> Estimate:
 
 def _interval(found: Estimate) -> str:
     return f"{decimal(found.value, 3)} ({decimal(found.low, 3)} to {decimal(found.high, 3)})"
-
-
-def _measures(a: UnlearningAudit) -> Iterator[Measure]:
-    f = a.found
-    auc = _told_apart(f.after)
-    few = _exposed_share(a)
-    yield Measure(
-        "forgotten-auc",
-        "Forgotten told from fresh",
-        auc,
-        decimal_estimate(auc),
-        note="AUC after, on either side of 1/2",
-        text="How well the model that was made to forget gives away what it was made to forget, "
-        "because it still knows it or because it avoids it.",
-        guessing="no leak: 0.5",
-    )
-    yield Measure(
-        "forgotten-exposed",
-        f"Forgotten {a.thing}s that stand out",
-        few,
-        percent_estimate(few),
-        note="at least, one by one",
-        text="Found at either end of the ranking, where an average shows nothing.",
-        guessing="no leak: 0%",
-    )
-    yield Measure(
-        "before-auc",
-        "The same before",
-        f.before,
-        decimal_estimate(f.before),
-        note="AUC before",
-        text="How well the first model knew them.",
-        guessing="never known: 0.5",
-        gate=False,
-    )
-
-
-def _models(a: UnlearningAudit) -> Table:
-    f = a.found
-    rows: list[dict[str, Content]] = [
-        {"Model": "Before", "AUC": decimal_estimate(f.before), "Units": count(f.before.n)},
-        {"Model": "After", "AUC": decimal_estimate(f.after), "Units": count(f.after.n)},
-    ]
-    if f.placebo is not None:
-        rows.append(
-            {
-                "Model": "Retrained alone",
-                "AUC": decimal_estimate(f.placebo),
-                "Units": count(f.placebo.n),
-            }
-        )
-    relative = (
-        "Before and after are relative to the retrained model, whose own AUC must hold 0.5."
-        if f.placebo is not None
-        else ""
-    )
-    return table(
-        "models",
-        "AUC of forgotten against fresh",
-        rows,
-        relative,
-        prose=("Model",),
-        best=[row["Model"] == "After" for row in rows],
-    )
-
-
-def _caveats(a: UnlearningAudit) -> Iterator[str]:
-    f = a.found
-    if f.knew and f.before.low > 0.5:
-        yield (
-            f"{percent(f.remaining)} of the AUC above 1/2 are left; below 0 the model knows "
-            "forgotten records less than fresh ones."
-        )
-    yield (
-        f"The interval after is one of {rate(f.after.level)}: it shares the error of the verdict "
-        "with the tests of a few records."
-    )
 
 
 def _first(a: UnlearningAudit) -> list[int]:

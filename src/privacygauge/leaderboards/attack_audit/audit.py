@@ -35,7 +35,6 @@ from privacygauge.leaderboards.words import (
     points_estimate,
 )
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, plot_label
-from privacygauge.report.document import pick_values
 from privacygauge.report.grades import LARGE, MODERATE, SMALL, UNTOLD
 from privacygauge.report.numbers import (
     DASH,
@@ -69,6 +68,7 @@ from privacygauge.report.values import (
     caution,
     note,
     pairs,
+    pick_values,
     table,
     text,
 )

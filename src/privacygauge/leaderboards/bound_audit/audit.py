@@ -41,7 +41,6 @@ from privacygauge.leaderboards.words import (
     points_estimate,
 )
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
-from privacygauge.report.document import pick_values
 from privacygauge.report.numbers import DASH, Shown, count, decimal, percent, plain, rate, several
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import (
@@ -68,6 +67,7 @@ from privacygauge.report.values import (
     columns,
     gauge_limits,
     note,
+    pick_values,
     table,
     text,
 )

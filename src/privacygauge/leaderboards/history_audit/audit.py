@@ -21,7 +21,6 @@ from privacygauge.leaderboards.history.findings import (
 from privacygauge.leaderboards.history.record import History
 from privacygauge.leaderboards.history.replay import Replay
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
-from privacygauge.report.document import pick_values
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     DASH,
@@ -57,6 +56,7 @@ from privacygauge.report.values import (
     Worst,
     gauge_limits,
     note,
+    pick_values,
     table,
     text,
 )

@@ -12,7 +12,6 @@ from privacygauge.evaluate.group_ranks import RankedGroup
 from privacygauge.evaluate.headline import AttackReach, Headline
 from privacygauge.evaluate.played import Attacks, GameDescription, Questions
 from privacygauge.evaluate.slices import Slice, SliceTable
-from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
     DASH,
@@ -38,9 +37,12 @@ from privacygauge.report.values import (
     Pairs,
     Rows,
     Section,
+    estimate_dict,
     note,
+    pick_values,
     table,
     text,
+    values_of,
 )
 
 GATED_RATES = (0.1, 0.01, 0.001)

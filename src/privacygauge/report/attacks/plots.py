@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.evaluate.curves import roc_curves, score_shares
-from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.evaluation import Evaluation, roc_curves, score_shares
 from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, plot_label
 from privacygauge.report.numbers import decimal, decimal_estimate, plain
 from privacygauge.report.values import Axes, Plot, Section

@@ -9,12 +9,10 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.units import foremost
-from privacygauge.evaluate.curves import roc_columns
-from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.evaluation import Evaluation, roc_curves
 from privacygauge.evaluate.played import Records
-from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import decimal, plain, shorten
-from privacygauge.report.values import Column, Table, Worst
+from privacygauge.report.values import Column, DataFrame, Table, Worst, frame, names_of
 
 RECORDS = 50
 """Most records that are shown as the riskiest."""
@@ -120,5 +118,27 @@ def records_frame(records: Records) -> DataFrame:
 
 
 def roc_frame(evaluations: Sequence[Evaluation]) -> DataFrame:
-    """Return the ROC curves as a data frame of `roc_columns`."""
-    return frame(roc_columns(evaluations))
+    """Return the ROC curves as one table, thinned to at most `POINTS` points each.
+
+    Columns: ``attack`` (with its variant, if any), ``thresholds`` (their kind), ``threshold``
+    ("member" if the score is at least this), ``true_positives``, ``false_positives``, ``tpr``,
+    ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most 10%, 1%, 0.1% or
+    0.01% is that of the full curve.
+    """
+    curves = roc_curves(evaluations)
+    points = [len(curve.thresholds) for curve in curves]
+    attacks = [curve.attack for curve in curves]
+    names = [f"{e.name} ({e.variant})" if e.variant else e.name for e in attacks]
+    return frame(
+        {
+            "attack": np.repeat(np.array(names, dtype=object), points),
+            "thresholds": np.repeat(
+                np.array([e.thresholds for e in attacks], dtype=object), points
+            ),
+            "threshold": np.concatenate([curve.thresholds for curve in curves]),
+            "true_positives": np.concatenate([curve.true_positives for curve in curves]),
+            "false_positives": np.concatenate([curve.false_positives for curve in curves]),
+            "tpr": np.concatenate([curve.tpr for curve in curves]),
+            "fpr": np.concatenate([curve.fpr for curve in curves]),
+        }
+    )

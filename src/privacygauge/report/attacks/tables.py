@@ -76,13 +76,54 @@ def blocks(
     note = f"Small figures: {rate(level)} intervals."
     chances = (priors(evaluations),) if epsilon else ()
     ranked = (scores(evaluations),) if epsilon else ()
+    # The table of all numbers about the guesses.
+    rows: Rows = [
+        {
+            "Attack": attack(e),
+            "Accuracy": percent_estimate(e.accuracy, 1),
+            "Advantage": percent_estimate(e.advantage, 1),
+            "Precision": percent_estimate(e.precision, 1),
+            "Recall (TPR)": percent_estimate(e.recall),
+            "False-positive rate": percent_estimate(e.false_positive_rate),
+            "Members hit": f"{count(e.true_positives)} of {count(e.n_in)}",
+            "False alarms": f"{count(e.false_positives)} of {count(e.n_out)}",
+        }
+        for e in evaluations
+    ]
+    half = "Precision: how often \u201cmember\u201d is right if half of those asked about are "
+    # The table of interval methods, one row per kind of number.
+    found = [r for e in evaluations for r in e.tpr_at_fpr]
+    numbers: dict[str, list[Estimate | Skipped]] = {
+        "Accuracy": [e.accuracy for e in evaluations],
+        "Advantage": [e.advantage for e in evaluations],
+        "Precision": [e.precision for e in evaluations],
+        "Recall": [e.recall for e in evaluations],
+        "False-positive rate": [e.false_positive_rate for e in evaluations],
+        "AUC": [e.auc for e in evaluations],
+        "Best accuracy in hindsight": [e.best_accuracy for e in evaluations],
+        "TPR at FPR": [r.estimate for r in found],
+        "TPR, threshold as given": [r.at_threshold for r in found],
+        "Realised FPR": [r.realised_fpr for r in found],
+        "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
+        "Epsilon": [e.epsilon for e in evaluations],
+    }
     return (
         text(f"{told} {_LINE}"),
         main_table(evaluations, best, note=note, epsilon=epsilon),
         *notes(evaluations),
-        FoldedBlocks("Every number about the guesses", (guesses(evaluations), *chances)),
+        FoldedBlocks(
+            "Every number about the guesses",
+            (table("guesses", "Guesses", rows, f"{half}members."), *chances),
+        ),
         FoldedBlocks("Every number about the scores", (*ranked, rates(evaluations))),
-        FoldedBlocks("How the intervals were made", (methods(evaluations),)),
+        FoldedBlocks(
+            "How the intervals were made",
+            (
+                methods_of(
+                    numbers, "n counts targets: rows about the same target are not independent."
+                ),
+            ),
+        ),
     )
 
 
@@ -155,25 +196,6 @@ def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
         yield remark(*told)
 
 
-def guesses(evaluations: Sequence[Evaluation]) -> Table:
-    """Return the table of all numbers about the guesses."""
-    rows: Rows = [
-        {
-            "Attack": attack(e),
-            "Accuracy": percent_estimate(e.accuracy, 1),
-            "Advantage": percent_estimate(e.advantage, 1),
-            "Precision": percent_estimate(e.precision, 1),
-            "Recall (TPR)": percent_estimate(e.recall),
-            "False-positive rate": percent_estimate(e.false_positive_rate),
-            "Members hit": f"{count(e.true_positives)} of {count(e.n_in)}",
-            "False alarms": f"{count(e.false_positives)} of {count(e.n_out)}",
-        }
-        for e in evaluations
-    ]
-    half = "Precision: how often \u201cmember\u201d is right if half of those asked about are "
-    return table("guesses", "Guesses", rows, f"{half}members.")
-
-
 def priors(evaluations: Sequence[Evaluation]) -> Table:
     """Return the table of precisions at other shares of members, and of epsilon."""
     rows: Rows = [
@@ -232,26 +254,6 @@ def rates(evaluations: Sequence[Evaluation]) -> Table:
             "false-positive rate; the second takes the threshold as given."
         ),
     )
-
-
-def methods(evaluations: Sequence[Evaluation]) -> Table:
-    """Return the table of interval methods, one row per kind of number."""
-    found = [r for e in evaluations for r in e.tpr_at_fpr]
-    numbers: dict[str, list[Estimate | Skipped]] = {
-        "Accuracy": [e.accuracy for e in evaluations],
-        "Advantage": [e.advantage for e in evaluations],
-        "Precision": [e.precision for e in evaluations],
-        "Recall": [e.recall for e in evaluations],
-        "False-positive rate": [e.false_positive_rate for e in evaluations],
-        "AUC": [e.auc for e in evaluations],
-        "Best accuracy in hindsight": [e.best_accuracy for e in evaluations],
-        "TPR at FPR": [r.estimate for r in found],
-        "TPR, threshold as given": [r.at_threshold for r in found],
-        "Realised FPR": [r.realised_fpr for r in found],
-        "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
-        "Epsilon": [e.epsilon for e in evaluations],
-    }
-    return methods_of(numbers, "n counts targets: rows about the same target are not independent.")
 
 
 def methods_of(

@@ -97,7 +97,29 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         )
         return GradedAttacks(UNTOLD, FEW_APART, (apart, _undetected_leak_text(a)))
     if grade == NONE and asked is not None and (asked.below or asked.group_below is not None):
-        return GradedAttacks(UNTOLD, FEW_BELOW, (_below_text(asked), _undetected_leak_text(a)))
+        # Describe members that are known less than all others.
+        if asked.below:
+            who = (
+                f"at least {several(asked.below, 'member')} of {count(asked.detectable.n_in)} "
+                "score lower than all other records, further than chance explains"
+            )
+        else:
+            assert asked.group_below is not None
+            where = group_label(asked.group_below)
+            who = f"among records with {where} members score lower than non-members, beyond chance"
+        return GradedAttacks(
+            UNTOLD,
+            FEW_BELOW,
+            (
+                (
+                    f"No leak was found on average, but {who}. A model that was made to forget "
+                    "them, or that learnt other labels for them than the file has, would look "
+                    "like this, and whoever knows that can tell them. Labels of the file that are "
+                    "wrong would, too."
+                ),
+                _undetected_leak_text(a),
+            ),
+        )
     if grade == NONE and a.headline.inverted:
         return GradedAttacks(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
     if grade == NONE and asked is not None:
@@ -110,7 +132,21 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
             return GradedAttacks(UNTOLD, TOO_FEW, (too_few, _undetected_leak_text(a)))
     question: Literal["average", "records", "groups"] = "average"
     if grade in (average, NONE):
-        headline = _headline(a, base, grade, found)
+        n = len(a.evaluations)
+        if grade == NONE:
+            none = f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
+            headline = f"No leak found: {none} clearly better than guessing"
+        else:
+            if grade != base and found is not None:
+                leak = "a few records are badly exposed"
+            elif grade != base:
+                leak = "scores give members away, though guesses hardly do"
+            elif a.headline.reached.by_ranking:
+                leak = f"{ranked_pairs(a.headline.auc)}, which guesses hide"
+            else:
+                right = f"are right {percent(a.headline.accuracy.value)} of the time"
+                leak = f"guesses about who was in the data {right}"
+            headline = f"{grade.word.capitalize()} leak: {leak}"
     elif asked is not None and grade == few:
         question = "records"
         verb = "stands out" if asked.exposed == 1 else "stand out"
@@ -124,8 +160,24 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
             f"{grade.word.capitalize()} leak: among records with {group}, {_told_apart(first)}"
         )
     # Few records get a sentence only where they, and not the average, make the leak grave.
+    ability: list[str] = []
+    ability.append(
+        f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
+        f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. "
+        "Members are the records that went into what is released."
+    )
+    reached = a.headline.reached
+    area = a.headline.auc
+    if reached.by_ranking:
+        ability.append(
+            f"Its guesses show less than its scores do: {ranked_pairs(area)} "
+            f"({percent(area.low)} to {percent(area.high)} with {rate(area.level)} "
+            f"confidence{_allowing(a)}). A ranking this good has a threshold that is right at "
+            f"least {percent(reached.accuracy.value)} of the time; the one that the attack "
+            "chose on other records did not carry over. The grade follows from the ranking."
+        )
     sentences = [
-        *_ability(a),
+        *ability,
         *_exposure_text(found, average != base),
         *hidden,
         *(_standing_out(asked) if few != NONE and gravest((base, few)) != base else ()),
@@ -143,24 +195,6 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     if grade == NONE and asked is not None:
         sentences.append(f"What it could have found: {_least(asked.detectable)}.")
     return GradedAttacks(grade, headline, tuple(sentences), question)
-
-
-def _below_text(asked: Questions) -> str:
-    """Describe members that are known less than all others."""
-    if asked.below:
-        who = (
-            f"at least {several(asked.below, 'member')} of {count(asked.detectable.n_in)} score "
-            "lower than all other records, further than chance explains"
-        )
-    else:
-        assert asked.group_below is not None
-        where = group_label(asked.group_below)
-        who = f"among records with {where} members score lower than non-members, beyond chance"
-    return (
-        f"No leak was found on average, but {who}. A model that was made to forget them, or that "
-        "learnt other labels for them than the file has, would look like this, and whoever knows "
-        "that can tell them. Labels of the file that are wrong would, too."
-    )
 
 
 FEW_BELOW = "Cannot be told: the model knows a few members less than all other records"
@@ -255,41 +289,6 @@ def _standing_out(questions: Questions | None) -> Iterator[str]:
         f"{several(found.exposed, 'member')} of {count(found.n_in)} would not stand there without "
         "the release, whatever the average says."
     )
-
-
-def _headline(a: Attacks, base: Grade, grade: Grade, found: Exposure | None) -> str:
-    n = len(a.evaluations)
-    if grade == NONE:
-        none = f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
-        return f"No leak found: {none} clearly better than guessing"
-    if grade != base and found is not None:
-        leak = "a few records are badly exposed"
-    elif grade != base:
-        leak = "scores give members away, though guesses hardly do"
-    elif a.headline.reached.by_ranking:
-        leak = f"{ranked_pairs(a.headline.auc)}, which guesses hide"
-    else:
-        right = f"are right {percent(a.headline.accuracy.value)} of the time"
-        leak = f"guesses about who was in the data {right}"
-    return f"{grade.word.capitalize()} leak: {leak}"
-
-
-def _ability(a: Attacks) -> Iterator[str]:
-    yield (
-        f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
-        f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members "
-        "are the records that went into what is released."
-    )
-    found = a.headline.reached
-    area = a.headline.auc
-    if found.by_ranking:
-        yield (
-            f"Its guesses show less than its scores do: {ranked_pairs(area)} ({percent(area.low)} "
-            f"to {percent(area.high)} with {rate(area.level)} confidence{_allowing(a)}). A ranking "
-            f"this good has a threshold that is right at least {percent(found.accuracy.value)} of "
-            "the time; the one that the attack chose on other records did not carry over. The "
-            "grade follows from the ranking."
-        )
 
 
 def _exposure_text(found: Exposure | None, is_raised: bool) -> Iterator[str]:

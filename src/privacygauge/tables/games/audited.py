@@ -26,11 +26,11 @@ from privacygauge.evaluate.by_target import (
     evaluate_targets,
 )
 from privacygauge.evaluate.claim import bonferroni_level
-from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.detectable import enough_guesses, smallest_accuracy
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.evaluate.evaluation import title
+from privacygauge.evaluate.rates import rank_correlation
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.options import keyword

@@ -16,14 +16,6 @@ from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.report import direction, grades
 from privacygauge.report.attacks.records import RECORDS
 from privacygauge.report.attacks.tables import interval, methods_of
-from privacygauge.report.document import (
-    estimate_dict,
-    finite,
-    frame,
-    names_of,
-    pick_values,
-    values_of,
-)
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -58,10 +50,16 @@ from privacygauge.report.values import (
     Verdict,
     Whisker,
     Worst,
+    estimate_dict,
+    finite,
+    frame,
+    names_of,
     note,
     pairs,
+    pick_values,
     table,
     text,
+    values_of,
 )
 from privacygauge.tables.games.audited import PlayedGuesses, headline_level
 from privacygauge.tables.generator_audit import sections

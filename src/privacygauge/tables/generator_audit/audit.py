@@ -18,7 +18,6 @@ from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction
 from privacygauge.report.attacks.tables import MEANINGS, interval
-from privacygauge.report.document import estimate_dict, finite, names_of, pick_values, values_of
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -38,8 +37,13 @@ from privacygauge.report.values import (
     Report,
     Section,
     Worst,
+    estimate_dict,
+    finite,
+    names_of,
     pairs,
+    pick_values,
     text,
+    values_of,
 )
 from privacygauge.runs.execute import Progress
 from privacygauge.tables.games.attribute import Attribute

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.equal_rows import WAY_OUT, Equal, repeated_rows, said_of_units
+from privacygauge.core.units import WAY_OUT, Equal, repeated_rows, said_of_units
 from privacygauge.errors import InputError
 from privacygauge.tables.released.tables import (
     ReleasedTables,

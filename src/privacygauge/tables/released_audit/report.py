@@ -17,11 +17,20 @@ from privacygauge.report.attacks.plots import roc, roc_log
 from privacygauge.report.attacks.records import Riskiest, records_frame, riskiest_records, roc_frame
 from privacygauge.report.attacks.tables import interval, overview, terms
 from privacygauge.report.attacks.tables import section as attacks
-from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.grades import UNTOLD, advantage_of, right_of
 from privacygauge.report.numbers import Shown, count, lower_bound_text, percent_estimate, rate
 from privacygauge.report.numbers import decimal_estimate as decimal
-from privacygauge.report.values import About, Json, Measure, Report, Section, Worst, text
+from privacygauge.report.values import (
+    About,
+    Json,
+    Measure,
+    Report,
+    Section,
+    Worst,
+    pick_values,
+    text,
+    values_of,
+)
 from privacygauge.tables.released.copies import NO_EVIDENCE
 from privacygauge.tables.released.hits import furthest_beyond
 from privacygauge.tables.released_audit import sections

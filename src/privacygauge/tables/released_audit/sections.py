@@ -14,7 +14,6 @@ from privacygauge.report.attacks import plots, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
 from privacygauge.report.attacks.records import table as records_table
 from privacygauge.report.axes import FAINT, SERIES, axes, legend, plot_label
-from privacygauge.report.document import ends
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -35,6 +34,7 @@ from privacygauge.report.values import (
     Plot,
     Table,
     caution,
+    ends,
     note,
     table,
     text,

@@ -13,7 +13,6 @@ from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
-from privacygauge.report.document import frame
 from privacygauge.report.numbers import Shown, count, decimal
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import (
@@ -29,6 +28,7 @@ from privacygauge.report.values import (
     Verdict,
     Worst,
     columns,
+    frame,
     note,
     table,
 )

@@ -79,8 +79,7 @@ class VulnerableRequest(TableRequest):
 
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     """Compute the requested ranking."""
-    from privacygauge.runs.atomic import check_writable
-    from privacygauge.runs.results import file_hashes, require_free, write_results
+    from privacygauge.runs.results import check_writable, file_hashes, require_free, write_results
     from privacygauge.tables.frames import column_named, read_beside, read_frame, read_table
     from privacygauge.tables.vulnerable_audit.audit import vulnerable_records
 
