@@ -29,6 +29,7 @@ from privacygauge.tables.released.rearranged import (
     pairs_of,
     series_of,
 )
+from privacygauge.tables.released.recoded import read_back, recoded_columns
 from privacygauge.tables.released.tables import (
     NO_CONTROL,
     ReleasedTables,
@@ -49,6 +50,8 @@ MOVES = (1, -1, 2, -2)
 """Steps in time by which series are moved."""
 ROTATED = "near values in common, series rotated in time"
 """Variant of tables with a series of numbers, rotated by any number of steps: the first fifth."""
+RECODED = "near values in common, codes read back"
+"""Variant of tables with columns that were recoded or reflected: the first fifth."""
 PAIRED = "near values in common, left and right in any order"
 """Variant of tables with pairs of columns for both sides of something: the first fifth."""
 
@@ -94,6 +97,8 @@ class InCommon:
     """(n + m,) Scores of `nearest_when_rotated`; None without a series."""
     paired: Floats | None = None
     """(n + m,) Scores of `nearest_in_common` with pairs of columns in any order; None without."""
+    recoded: Floats | None = None
+    """(n + m,) Scores of `nearest_in_common` with codes as `read_back`; None if none changed."""
     dated: Ints | None = None
     """(n + m,) Scores of `rarest_in_common` with the days between dates in place of dates; None
     where fewer than two columns hold dates."""
@@ -115,6 +120,8 @@ class InCommon:
             scores[f"the ranking by {ROTATED}"] = self.rotated
         if self.paired is not None:
             scores[f"the ranking by {PAIRED}"] = self.paired
+        if self.recoded is not None:
+            scores[f"the ranking by {RECODED}"] = self.recoded
         if self.dated is not None:
             scores[f"the ranking by {DATED}"] = self.dated
         if self.of_people is not None:
@@ -173,6 +180,10 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         paired[compared] = nearest_in_common(
             in_any_order(both[compared], pairs), in_any_order(made, pairs)
         )
+    recoded = None
+    if columns := recoded_columns(released):
+        recoded = np.zeros(len(both))
+        recoded[compared] = nearest_in_common(both[compared], read_back(released, columns, rng))
     dated = None
     if (moved_dates := between_dates(released)) is not None:
         assert moved_dates.holdout is not None  # as in the release
@@ -188,6 +199,7 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         moved=moved,
         rotated=rotated,
         paired=paired,
+        recoded=recoded,
         dated=dated,
         of_people=rows_in_common(both, made, np.concatenate(units)),
     )
@@ -251,8 +263,9 @@ def most_in_common(
     -------
     tuple of Hits
         One per entry of `FORMS`, those for `MOVED` and `ROTATED` if there is a series, one for
-        `PAIRED` if there are pairs, and one for `DATED` if there are several columns of dates.
-        Attack: real records. Control: holdout records. Baseline: the real records in a random ranking.
+        `PAIRED` if there are pairs, one for `RECODED` if columns were recoded, and one for `DATED`
+        if there are several columns of dates. Attack: real records. Control: holdout records.
+        Baseline: the real records in a random ranking.
     """
     n = len(found.units[0])
     few, fifth = wanted_first(len(found.equal))
@@ -265,12 +278,15 @@ def most_in_common(
         forms.append((ROTATED, found.rotated, min(fifth, int(np.count_nonzero(found.rotated)))))
     if found.paired is not None:
         forms.append((PAIRED, found.paired, min(fifth, int(np.count_nonzero(found.paired)))))
+    if found.recoded is not None:
+        forms.append((RECODED, found.recoded, min(fifth, int(np.count_nonzero(found.recoded)))))
     if found.dated is not None:
         forms.append((DATED, found.dated, fifth))
     said = {
         MOVED: ", whose series are moved by a step or two",
         ROTATED: ", whose series are rotated by any number of steps",
         PAIRED: ", whose values for left and right are in any order",
+        RECODED: ", whose recoded columns are read back",
         DATED: ", with the days between dates in place of the dates",
     }
     hits = []

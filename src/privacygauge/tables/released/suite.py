@@ -40,6 +40,7 @@ from privacygauge.tables.released.order import SamePlace
 from privacygauge.tables.released.outlying import Outlying, outlying, singled_out
 from privacygauge.tables.released.overlap import LoneCopies, release_of_rows
 from privacygauge.tables.released.rearranged import pairs_of, series_of
+from privacygauge.tables.released.recoded import recoded_columns
 from privacygauge.tables.released.shared_rare_values import FORMS as IN_COMMON
 from privacygauge.tables.released.shared_rare_values import (
     most_in_common,
@@ -360,6 +361,7 @@ class TableOptions:
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
         if tables.holdout is not None and width >= FEWEST_COLUMNS:
             parts += 2 * bool(series_of(tables.schema)) + bool(pairs_of(tables.schema))
+            parts += bool(recoded_columns(tables))
         if sum(column.date for column in tables.schema.columns) > 1 and width >= FEWEST_COLUMNS:
             parts += (width > FEWEST_COLUMNS) + (tables.holdout is not None)
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
