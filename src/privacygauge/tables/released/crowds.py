@@ -69,9 +69,9 @@ def crowds(released: ReleasedTables, rng: np.random.Generator, level: float) -> 
     A crowd has a middle wherever a generator makes many rows, and somebody is nearest to it. The
     middle is found by the synthetic rows alone: the median of the half of them that are nearest to
     it (mean shift), so that by chance it lies among people as another person does. What counts is
-    the margin by which the nearest person is nearer than the second nearest; how large it is for
-    people among each other, twins included, is the placebo, and its tail is extrapolated
-    (`ParetoTail`).
+    the margin by which the nearest person is nearer than the second nearest. How large it is for
+    people among each other, twins included, and for rows outside the crowds is the placebo, whose
+    tail is extrapolated (`ParetoTail`).
     """
     made = released.synthetic
     people = released.real
@@ -89,7 +89,14 @@ def crowds(released: ReleasedTables, rng: np.random.Generator, level: float) -> 
         return ()
     of_people = _Nearness(people)
     of_made = _Nearness(made)
-    usual = _usual_margins(people, of_people, owner, rng)
+    # People among all others, and rows outside the crowds.
+    apart = made[some[~np.isin(nearest[0], largest)]]
+    usual = np.concatenate(
+        [
+            _usual_margins(people, of_people, owner, rng),
+            [_margin(of_people.to(row), owner)[1] for row in apart.values],
+        ]
+    )
     tail = ParetoTail.of(usual)
     found: dict[int, Crowd] = {}
     for place in largest.tolist() if tail is not None else ():

@@ -123,9 +123,9 @@ def nearest_when_rotated(records: Table, made: Table, series: Sequence[Sequence[
     for begin in range(0, len(records), step):
         rows = slice(begin, begin + step)
         away = np.zeros((len(found[rows]), len(made)))
-        for size, asked, own, of_asked, of_own in spectra:
-            together = np.fft.irfft(asked[rows, None] * own, n=size, axis=2).max(axis=2)
-            away += np.maximum(of_asked[rows, None] + of_own - 2 * together, 0.0)
+        for size, of_records, of_made, squares, squares_made in spectra:
+            together = np.fft.irfft(of_records[rows, None] * of_made, n=size, axis=2).max(axis=2)
+            away += np.maximum(squares[rows, None] + squares_made - 2 * together, 0.0)
         found[rows] = np.sqrt(away.min(axis=1))
     return np.asarray(np.sqrt(sum(map(len, series))) - found)
 

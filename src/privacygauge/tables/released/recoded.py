@@ -22,6 +22,8 @@ from privacygauge.tables.table import Table
 
 _MOST = 1_000
 """Most people, and most synthetic records, that are paired."""
+_MOST_CODES = 500
+"""Most codes of a column that are matched: each is compared with each."""
 _ROUNDS = 8
 """Rounds of pairing records and matching codes."""
 _BALANCES = 30
@@ -39,6 +41,8 @@ _HALF = 0.5
 """Largest difference after a change is undone, as a share of the difference before."""
 _PRIOR = 1e-6
 """Weight of codes that differ in frequency."""
+_SAME = 10.0
+"""Weight of equal codes in columns that need not have been recoded."""
 _LEAST = 1e-4
 """Smallest likelihood ratio of two codes: a single pair of codes rules out no pair of records."""
 
@@ -73,12 +77,14 @@ def read_back(
     made = released.synthetic
     values = made.values.copy()
     matched = []
-    for j in columns:
+    for j, column in enumerate(released.schema.columns):
         known = people.values[:, j]
-        if released.schema.columns[j].is_number:
+        if not column.is_number and len(column.categories) <= _MOST_CODES:
+            # Where one column was recoded, others may be whose codes are about as frequent.
+            same = 1.0 if j in columns else _SAME
+            matched.append(_Codes.of(j, known, values[:, j], same))
+        elif column.is_number and j in columns:
             values[:, j] = _reflected(values[:, j], known)
-        else:
-            matched.append(_Codes.of(j, known, values[:, j]))
     some = draw_rows(len(people), _MOST, rng)
     asked = draw_rows(len(made), _MOST, rng)
     fixed = _agreement(people, replace(made, values=values), some, asked, leaving_out=matched)
@@ -188,14 +194,18 @@ class _Codes:
     """(a, b) Joint shares."""
 
     @classmethod
-    def of(cls, column: int, known: Floats, made: Floats) -> _Codes:
-        """Match codes by their frequencies, whose square roots vary by 1 / sqrt(4 n)."""
+    def of(cls, column: int, known: Floats, made: Floats, same: float) -> _Codes:
+        """Match codes by their frequencies, whose square roots vary by 1 / sqrt(4 n).
+
+        Equal codes weigh `same` times as much as others.
+        """
         of_known, people = np.unique(known, return_inverse=True)
         of_made, records = np.unique(made, return_inverse=True)
         shares = [np.bincount(x) / len(x) for x in (people, records)]
         n = 1 / (1 / len(known) + 1 / len(made))
         apart = np.sqrt(shares[0])[:, None] - np.sqrt(shares[1])
-        prior = _balanced(np.exp(-2 * n * apart**2) + _PRIOR, *shares)
+        weight = np.where(of_known[:, None] == of_made, same, 1.0)
+        prior = _balanced(weight * (np.exp(-2 * n * apart**2) + _PRIOR), *shares)
         return cls(column, of_known, people, of_made, records, prior, prior)
 
     def _shares(self) -> tuple[Floats, Floats]:

@@ -160,9 +160,12 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
         copied = f.corrected.copied
         # The headline speaks of the gravest.
         if copied is None or not _is_above_chance(copied):
-            told = _what_links(f) if by_order else _most_shared(f)
-            if not by_order and grades(f)["crowds"] == grade:
+            if by_order:
+                told = _what_links(f)
+            elif grades(f)["crowds"] == grade:
                 told = _largest_crowd(f)
+            else:
+                told = _most_shared(f)
         elif by_order and beyond_grade(copied) != grade:
             told = _what_links(f)
         headline = f"{grade.word.capitalize()} leak: {told}"
