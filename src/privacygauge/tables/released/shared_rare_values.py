@@ -30,6 +30,7 @@ from privacygauge.tables.released.rearranged import (
     series_of,
 )
 from privacygauge.tables.released.recoded import read_back, recoded_columns
+from privacygauge.tables.released.side_by_side import measured_pairs, nearest_side_by_side
 from privacygauge.tables.released.tables import (
     NO_CONTROL,
     ReleasedTables,
@@ -97,6 +98,8 @@ class InCommon:
     """(n + m,) Scores of `nearest_when_rotated`; None without a series."""
     paired: Floats | None = None
     """(n + m,) Scores of `nearest_in_common` with pairs of columns in any order; None without."""
+    side_by_side: Floats | None = None
+    """(n + m,) Scores of `nearest_side_by_side`; None without two such columns."""
     recoded: Floats | None = None
     """(n + m,) Scores of `nearest_in_common` with codes as `read_back`; None if none changed."""
     dated: Ints | None = None
@@ -120,6 +123,8 @@ class InCommon:
             scores[f"the ranking by {ROTATED}"] = self.rotated
         if self.paired is not None:
             scores[f"the ranking by {PAIRED}"] = self.paired
+        if self.side_by_side is not None:
+            scores["the ranking by near numbers side by side"] = self.side_by_side
         if self.recoded is not None:
             scores[f"the ranking by {RECODED}"] = self.recoded
         if self.dated is not None:
@@ -191,6 +196,7 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         chosen = [side[some] for side, some in zip(dated_sides, rows, strict=True)]
         dated = rarest_in_common(stack_tables(*chosen), moved_dates.synthetic)
     units = released.people(rows)
+    beside = measured_pairs(made.schema)
     return InCommon(
         units,
         alike=np.concatenate([unit[some] for unit, some in zip(released.alike, rows, strict=True)]),
@@ -199,6 +205,7 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         moved=moved,
         rotated=rotated,
         paired=paired,
+        side_by_side=nearest_side_by_side(both, made, beside) if beside else None,
         recoded=recoded,
         dated=dated,
         of_people=rows_in_common(both, made, np.concatenate(units)),
