@@ -90,13 +90,14 @@ def crowds(released: ReleasedTables, rng: np.random.Generator, level: float) -> 
     of_people = _Nearness(people)
     of_made = _Nearness(made)
     # People among all others, and rows outside the crowds.
+    margins = []
+    for row in draw_rows(len(people), _PLACEBOS, rng).tolist():
+        to_others = of_people.to(people.values[row])
+        to_others[owner == owner[row]] = -np.inf
+        margins.append(_margin(to_others, owner)[1])
     apart = made[some[~np.isin(nearest[0], largest)]]
-    usual = np.concatenate(
-        [
-            _usual_margins(people, of_people, owner, rng),
-            [_margin(of_people.to(row), owner)[1] for row in apart.values],
-        ]
-    )
+    margins += [_margin(of_people.to(row), owner)[1] for row in apart.values]
+    usual = np.array(margins)
     tail = ParetoTail.of(usual)
     found: dict[int, Crowd] = {}
     for place in largest.tolist() if tail is not None else ():
@@ -116,7 +117,8 @@ def crowds(released: ReleasedTables, rng: np.random.Generator, level: float) -> 
             n=len(some),
             method="rows around one record, counted",
         )
-        found.setdefault(row, Crowd(row, margin, float(usual.max()), chance, rows_around))
+        crowd = Crowd(row, margin, usual=float(usual.max()), chance=chance, rows=rows_around)
+        found.setdefault(row, crowd)
     return tuple(found.values())
 
 
@@ -139,7 +141,7 @@ class _Nearness:
         )
 
     def to(self, point: Floats) -> Floats:
-        """Return (n,) the weight of what each record has near to the point, summed over columns."""
+        """Return (n,) the weight of near values of each record and the point, over all columns."""
         found = np.zeros(len(self._columns[0]))
         for j, value in enumerate(point):
             ordered = self._sorted[j]
@@ -181,15 +183,3 @@ def _margin(nearness: Floats, owner: Ints) -> tuple[int, float]:
     row = int(nearness.argmax())
     others = nearness[owner != owner[row]]
     return row, float(nearness[row] - others.max(initial=0.0))
-
-
-def _usual_margins(
-    people: Table, nearness: _Nearness, owner: Ints, rng: np.random.Generator
-) -> Floats:
-    """Return the margins of people as points among all other people."""
-    found = []
-    for row in draw_rows(len(people), _PLACEBOS, rng).tolist():
-        to = nearness.to(people.values[row])
-        to[owner == owner[row]] = -np.inf
-        found.append(_margin(to, owner)[1])
-    return np.array(found)

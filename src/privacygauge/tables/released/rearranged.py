@@ -36,7 +36,7 @@ def series_of(schema: Schema) -> Groups:
     These are at least six columns of numbers side by side whose names differ in digits alone, such
     as ``h00`` to ``h23``, in the order of the table. Answers on a scale of whole numbers are not.
     """
-    names = [re.sub(r"\d+", "0", name) for name in _measured(schema)]
+    names = [re.sub(r"\d+", "0", name) for name in _names_of_measurements(schema)]
     blocks = (
         (name, tuple(block))
         for name, block in groupby(range(len(names)), key=names.__getitem__)
@@ -51,14 +51,14 @@ def pairs_of(schema: Schema) -> Groups:
     Such as ``pressure left`` and ``pressure_right``, or ``R1`` and ``L1``; wherever they stand.
     """
     places: dict[str, list[int]] = {}
-    for place, name in enumerate(_measured(schema)):
+    for place, name in enumerate(_names_of_measurements(schema)):
         either, n = _SIDE.subn("*", name.lower())
         if n:
             places.setdefault(either, []).append(place)
     return tuple(tuple(group) for group in places.values() if len(group) == 2)
 
 
-def _measured(schema: Schema) -> Iterator[str]:
+def _names_of_measurements(schema: Schema) -> Iterator[str]:
     """Yield the name of each column of numbers that are no dates and no scale, "" for others."""
     low, high, whole, _ = schema.limits
     is_scale = whole & (high - low < _SCALE)
@@ -107,7 +107,16 @@ def nearest_when_rotated(records: Table, made: Table, series: Sequence[Sequence[
     """
     spectra = []
     for block in map(list, series):
-        asked, own = (_ranks(table.values[:, block], made, block) for table in (records, made))
+        released = np.sort(made.values[:, block].ravel())  # missing values last
+        n = int(np.count_nonzero(~np.isnan(released)))
+        asked, own = (
+            np.where(
+                np.isnan(table.values[:, block]),
+                0.5,
+                np.searchsorted(released[:n], table.values[:, block]) / max(n, 1),
+            )
+            for table in (records, made)
+        )
         spectra.append(
             (
                 len(block),
@@ -128,13 +137,3 @@ def nearest_when_rotated(records: Table, made: Table, series: Sequence[Sequence[
             away += np.maximum(squares[rows, None] + squares_made - 2 * together, 0.0)
         found[rows] = np.sqrt(away.min(axis=1))
     return np.asarray(np.sqrt(sum(map(len, series))) - found)
-
-
-def _ranks(values: Floats, made: Table, block: Sequence[int]) -> Floats:
-    """Return the share of the released values of a series below each value; missing ones: half."""
-    there = np.sort(made.values[:, list(block)].ravel())
-    there = there[~np.isnan(there)]
-    if not len(there):
-        return np.zeros(values.shape)
-    rank = np.searchsorted(there, values) / len(there)
-    return np.where(np.isnan(values), 0.5, rank)

@@ -84,7 +84,13 @@ def read_back(
             same = 1.0 if j in columns else _SAME
             matched.append(_Codes.of(j, known, values[:, j], same))
         elif column.is_number and j in columns:
-            values[:, j] = _reflected(values[:, j], known)
+            # The numbers of people in the opposite order; equal numbers have equal ranks.
+            there = ~np.isnan(values[:, j])
+            own = values[there, j]
+            ordered = np.sort(own)
+            first, last = (np.searchsorted(ordered, own, side=x) for x in ("left", "right"))
+            share = 1 - (first + last) / (2 * len(own))
+            values[there, j] = np.quantile(known[~np.isnan(known)], share, method="inverted_cdf")
     some = draw_rows(len(people), _MOST, rng)
     asked = draw_rows(len(made), _MOST, rng)
     fixed = _agreement(people, replace(made, values=values), some, asked, leaving_out=matched)
@@ -139,22 +145,10 @@ def _is_reflected(known: Floats, made: Floats) -> bool:
     return bool(away > _SHIFTED * known.std() and after < _HALF * away)
 
 
-def _reflected(made: Floats, known: Floats) -> Floats:
-    """Return the numbers of people in the opposite order of the synthetic ones."""
-    there = ~np.isnan(made)
-    ordered = np.sort(made[there])
-    # Equal numbers have equal ranks, and get equal numbers.
-    first, last = (np.searchsorted(ordered, made[there], side=x) for x in ("left", "right"))
-    share = 1 - (first + last) / (2 * len(ordered))
-    found = made.copy()
-    found[there] = np.quantile(known[~np.isnan(known)], share, method="inverted_cdf")
-    return found
-
-
 def _agreement(
     people: Table, made: Table, some: Ints, asked: Ints, leaving_out: list[_Codes]
 ) -> Floats:
-    """Return (p, s) how little chance explains what pairs have in common in the other columns."""
+    """Return (p, s) the log-rarity of the values that pairs have in common in other columns."""
     found = np.zeros((len(some), len(asked)))
     out = {codes.column for codes in leaving_out}
     for j, column in enumerate(people.schema.columns):
@@ -205,8 +199,16 @@ class _Codes:
         n = 1 / (1 / len(known) + 1 / len(made))
         apart = np.sqrt(shares[0])[:, None] - np.sqrt(shares[1])
         weight = np.where(of_known[:, None] == of_made, same, 1.0)
-        prior = _balanced(weight * (np.exp(-2 * n * apart**2) + _PRIOR), *shares)
-        return cls(column, of_known, people, of_made, records, prior, prior)
+        prior = _balance(weight * (np.exp(-2 * n * apart**2) + _PRIOR), *shares)
+        return cls(
+            column,
+            known=of_known,
+            of_people=people,
+            made=of_made,
+            of_made=records,
+            prior=prior,
+            joint=prior,
+        )
 
     def _shares(self) -> tuple[Floats, Floats]:
         people, records = (np.bincount(x) / len(x) for x in (self.of_people, self.of_made))
@@ -222,7 +224,7 @@ class _Codes:
         """Return the shares that pairs of a person and a record tell, beside the frequencies."""
         count = self.prior.copy()  # as much as one pair
         np.add.at(count, (self.of_people[people], self.of_made[records]), 1.0)
-        return replace(self, joint=_balanced(count, *self._shares()))
+        return replace(self, joint=_balance(count, *self._shares()))
 
     def read(self) -> Floats:
         """Return the synthetic records' codes as people's, one to one; further codes stay."""
@@ -232,8 +234,8 @@ class _Codes:
         return found[self.of_made]
 
 
-def _balanced(joint: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return joint shares with these sums over rows and columns (Sinkhorn)."""
+def _balance(joint: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Scale joint shares to these sums over rows and columns (Sinkhorn)."""
     for _ in range(_BALANCES):
         joint = joint * (rows / joint.sum(axis=1))[:, None]
         joint = joint * (columns / joint.sum(axis=0))

@@ -47,9 +47,10 @@ _RULE = (
     "PrivacyGauge: set your own with --fail-above or --policy."
 )
 _FORMS_LOOKED_FOR = (
-    "That holds for copies in the forms that are looked for: equal or near records, and those with "
-    "some values changed. Not looked for are columns recoded one to one (codes permuted, numbers "
-    "reflected), series moved by three steps or more, columns that changed places, and single "
+    "That holds for copies in the forms that are looked for: equal or near records, those with "
+    "some values changed, recoded or rotated, and pairs of near numbers side by side. Not looked "
+    "for are series moved by three steps or more without their ends joined, columns that changed "
+    "places whose names do not say so, numbers reflected about their own middle, and single "
     "numbers that were moved a little in records that are otherwise made up."
 )
 ABSENT = "Advantage of taking absence from the table for membership"
