@@ -102,6 +102,14 @@ def test_columns_as_they_are_were_not_recoded():
             assert recoded_columns(read_together(*tables)) == ()
 
 
+def test_numbers_that_a_generator_spreads_were_not_reflected():
+    draw = np.random.default_rng(1)
+    gains = np.where(draw.random((2, 400)) < 0.9, 0.0, draw.gamma(2, 3000, (2, 400)).round())
+    real, holdout = (answers(draw, 400).assign(gain=one) for one in gains)
+    made = answers(draw, 400).assign(gain=draw.uniform(0, 10_000, 400).round())
+    assert recoded_columns(read_together(real, made, holdout)) == ()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("people", "changed"), [(answers, permuted), (measured, reflected)])
 def test_nothing_is_found_in_recoded_tables_of_other_people(people, changed):

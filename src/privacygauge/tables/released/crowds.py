@@ -19,11 +19,11 @@ from privacygauge.tables.released.tables import ReleasedTables, draw_rows, stack
 from privacygauge.tables.released.unlikely import NEGLIGIBLE
 from privacygauge.tables.table import Table
 
-_ROWS = 500
+_ROWS = 300
 """Most synthetic rows of which the nearest person is looked for."""
-_PEOPLE = 2_000
+_PEOPLE = 1_000
 """Most people among whom it is looked for."""
-_CROWD = 0.02
+_CROWD = 0.03
 """Smallest share of the synthetic rows with the same nearest person that are a crowd."""
 _FEWEST = 8
 """Fewest rows of a crowd."""

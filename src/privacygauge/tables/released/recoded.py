@@ -139,6 +139,8 @@ def _is_reflected(known: Floats, made: Floats) -> bool:
     if not len(known) or not len(made):
         return False
     usual, own, minus = (np.quantile(x, _QUANTILES) for x in (known, made, -made))
+    if len(np.unique(usual)) < _HALF * len(usual):
+        return False  # nearly always one number, which generators spread
     away = np.abs(usual - own).mean()
     middle = len(_QUANTILES) // 2
     after = np.abs((usual - usual[middle]) - (minus - minus[middle])).mean()
