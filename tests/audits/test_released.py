@@ -245,6 +245,7 @@ def test_a_table_of_copies_is_grave(leaky):
     assert GRADES.index(found.pop("few")) == GRADES.index(GRADES[-1]) - 1
     assert found.pop("order") == NONE
     assert found.pop("filtered") == NONE
+    assert found.pop("crowds") == NONE
     assert set(found.values()) == {GRADES[-1]}
     assert leaky.headline.accuracy.low > 0.9
     assert leaky.corrected.copies.low > 0.9

@@ -310,7 +310,7 @@ def test_what_could_have_been_found_holds_for_the_forms_that_are_looked_for(
     assert len(named) == ("could have found" in said)
     if named:
         assert sentences.index(named[0]) == sentences.index(said) + 1
-        assert "codes permuted" in named[0]
+        assert "recoded or rotated" in named[0]
 
 
 def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):

@@ -241,12 +241,9 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
                 if len(known) >= 2 and float(known.max() - known.min()) < _DENSE * len(known):
                     return "number"
             return "name" if min(abs(low), abs(high)) >= _LONG else ""
-    elif (
-        pd.api.types.infer_dtype(there) != "string"
-        # Dates and amounts are attributes even if all differ.
-        or days_of(column) is not None
-        or amounts_of(column) is not None
-    ):
+    elif levels < _DISTINCT * n and not _all_differ(sides, levels):
+        pass  # neither texts nor names; what remains to be seen takes less time
+    elif not _are_names(column, there):
         return ""
     else:
         words = float(np.mean([len(text.split()) for text in there]))
@@ -262,7 +259,20 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
     # Values shared by many rows of one side, and by none of the other, name people.
     if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
         return ""
-    return "" if set(sides[0].dropna()) & set(sides[1].dropna()) else "person"
+    if set(sides[0].dropna()) & set(sides[1].dropna()):
+        return ""
+    return "" if column.dtype.kind not in "iuf" and not _are_names(column, there) else "person"
+
+
+def _are_names(column: pd.Series[Any], there: pd.Series[Any]) -> bool:
+    """Return whether a column holds texts, but no dates or amounts, which are attributes."""
+    import pandas as pd
+
+    return (
+        pd.api.types.infer_dtype(there) == "string"
+        and days_of(column) is None
+        and amounts_of(column) is None
+    )
 
 
 def range_of_numbers(values: Iterable[object]) -> int | None:

@@ -26,6 +26,7 @@ from privacygauge.tables.released.copies import (
     copy_facts,
     find_copies,
 )
+from privacygauge.tables.released.crowds import crowds
 from privacygauge.tables.released.filtered import Filtered, filtered_against
 from privacygauge.tables.released.hits import (
     ReleaseRisk,
@@ -336,6 +337,7 @@ def measure_release(
                 # Rows of the reduced table become rows of the table as given.
                 *(replace(one, rows=rows[one.rows]) for one in of_one),
             ],
+            crowds=crowds(given, seeds.stream(seed, "crowds"), together),
         ),
         overlap=overlap,
         proven=proven,

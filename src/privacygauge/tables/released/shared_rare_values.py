@@ -6,10 +6,9 @@ little where they are frequent, and much where they are rare.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,15 @@ from privacygauge.core.units import number_units
 from privacygauge.tables.released.dates import between_dates
 from privacygauge.tables.released.hits import Hits
 from privacygauge.tables.released.linkability import FEWEST_COLUMNS
+from privacygauge.tables.released.rearranged import (
+    in_any_order,
+    nearest_when_rotated,
+    of_one_range,
+    pairs_of,
+    series_of,
+)
+from privacygauge.tables.released.recoded import read_back, recoded_columns
+from privacygauge.tables.released.side_by_side import measured_pairs, nearest_side_by_side
 from privacygauge.tables.released.tables import (
     NO_CONTROL,
     ReleasedTables,
@@ -41,10 +49,12 @@ DATED = "rare values in common, days between dates"
 """Variant of tables with several columns of dates: the first fifth."""
 MOVES = (1, -1, 2, -2)
 """Steps in time by which series are moved."""
-_SERIES = 6
-"""Fewest columns of a series."""
-_SCALE = 10
-"""Fewest whole numbers of a series, from the least to the largest; questionnaires have fewer."""
+ROTATED = "near values in common, series rotated in time"
+"""Variant of tables with a series of numbers, rotated by any number of steps: the first fifth."""
+RECODED = "near values in common, codes read back"
+"""Variant of tables with columns that were recoded or reflected: the first fifth."""
+PAIRED = "near values in common, left and right in any order"
+"""Variant of tables with pairs of columns for both sides of something: the first fifth."""
 
 _PAIRS = 2 * 10**9
 """Most pairs of a real or holdout record and a synthetic record that are compared."""
@@ -84,6 +94,14 @@ class InCommon:
     compared."""
     moved: Floats | None = None
     """(n + m,) Scores of `moved_in_common`; None without a series."""
+    rotated: Floats | None = None
+    """(n + m,) Scores of `nearest_when_rotated`; None without a series."""
+    paired: Floats | None = None
+    """(n + m,) Scores of `nearest_in_common` with pairs of columns in any order; None without."""
+    side_by_side: Floats | None = None
+    """(n + m,) Scores of `nearest_side_by_side`; None without two such columns."""
+    recoded: Floats | None = None
+    """(n + m,) Scores of `nearest_in_common` with codes as `read_back`; None if none changed."""
     dated: Ints | None = None
     """(n + m,) Scores of `rarest_in_common` with the days between dates in place of dates; None
     where fewer than two columns hold dates."""
@@ -101,6 +119,14 @@ class InCommon:
         }
         if self.moved is not None:
             scores[f"the ranking by {MOVED}"] = self.moved
+        if self.rotated is not None:
+            scores[f"the ranking by {ROTATED}"] = self.rotated
+        if self.paired is not None:
+            scores[f"the ranking by {PAIRED}"] = self.paired
+        if self.side_by_side is not None:
+            scores["the ranking by near numbers side by side"] = self.side_by_side
+        if self.recoded is not None:
+            scores[f"the ranking by {RECODED}"] = self.recoded
         if self.dated is not None:
             scores[f"the ranking by {DATED}"] = self.dated
         if self.of_people is not None:
@@ -147,11 +173,22 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
     near = np.zeros(len(both))
     compared = drawn(few)
     near[compared] = nearest_in_common(both[compared], made)
-    moved = None
+    moved = rotated = paired = None
     if series := series_of(made.schema):
         moved = np.zeros(len(both))
-        compared = drawn(few / len(MOVES))
-        moved[compared] = moved_in_common(both[compared], made, series)
+        some = drawn(few / len(MOVES))
+        moved[some] = moved_in_common(both[some], made, series)
+        rotated = np.zeros(len(both))
+        rotated[compared] = nearest_when_rotated(both[compared], made, series)
+    if pairs := pairs_of(made.schema):
+        paired = np.zeros(len(both))
+        paired[compared] = nearest_in_common(
+            in_any_order(both[compared], pairs), in_any_order(made, pairs)
+        )
+    recoded = None
+    if columns := recoded_columns(released):
+        recoded = np.zeros(len(both))
+        recoded[compared] = nearest_in_common(both[compared], read_back(released, columns, rng))
     dated = None
     if (moved_dates := between_dates(released)) is not None:
         assert moved_dates.holdout is not None  # as in the release
@@ -159,12 +196,17 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         chosen = [side[some] for side, some in zip(dated_sides, rows, strict=True)]
         dated = rarest_in_common(stack_tables(*chosen), moved_dates.synthetic)
     units = released.people(rows)
+    beside = measured_pairs(made.schema)
     return InCommon(
         units,
         alike=np.concatenate([unit[some] for unit, some in zip(released.alike, rows, strict=True)]),
         equal=rarest_in_common(both, made),
         near=near,
         moved=moved,
+        rotated=rotated,
+        paired=paired,
+        side_by_side=nearest_side_by_side(both, made, beside) if beside else None,
+        recoded=recoded,
         dated=dated,
         of_people=rows_in_common(both, made, np.concatenate(units)),
     )
@@ -191,28 +233,6 @@ def rows_in_common(records: Table, made: Table, unit: Ints) -> Floats | None:
     return np.asarray((np.bincount(person, score) / np.bincount(person))[person])
 
 
-def series_of(schema: Schema) -> tuple[tuple[int, ...], ...]:
-    """Return the positions of columns that hold the same number at consecutive times.
-
-    These are at least six columns of numbers side by side whose names differ in digits alone, such
-    as ``h00`` to ``h23``, in the order of the table. Answers on a scale of whole numbers are not.
-    """
-    low, high, whole, _ = schema.limits
-    is_scale = whole & (high - low < _SCALE)
-    forms = [
-        re.sub(r"\d+", "0", column.name)
-        if column.is_number and not column.date and not scale
-        else ""
-        for column, scale in zip(schema.columns, is_scale, strict=True)
-    ]
-    blocks = (
-        (form, tuple(block))
-        for form, block in groupby(range(len(forms)), key=forms.__getitem__)
-        if "0" in form
-    )
-    return tuple(block for _, block in blocks if len(block) >= _SERIES)
-
-
 def moved_in_common(records: Table, made: Table, series: Sequence[Sequence[int]]) -> Floats:
     """Return (n,) the largest scores of `nearest_in_common` over all `MOVES` of the series.
 
@@ -223,19 +243,7 @@ def moved_in_common(records: Table, made: Table, series: Sequence[Sequence[int]]
     series : sequence of sequence of int
         Positions of the columns of each series; its ends are joined as it is moved.
     """
-    # Any value of a series must fit at any of its times.
-    columns = list(made.schema.columns)
-    low, high, _, missing = made.schema.limits
-    for block in map(list, series):
-        for j in block:
-            columns[j] = replace(
-                columns[j],
-                kind="continuous",
-                low=float(low[block].min()),
-                high=float(high[block].max()),
-                missing=bool(missing[block].any()),
-            )
-    schema = Schema(tuple(columns))
+    schema = of_one_range(made.schema, series)
     found = []
     for step in MOVES:
         values = made.values.copy()
@@ -261,9 +269,10 @@ def most_in_common(
     Returns
     -------
     tuple of Hits
-        One per entry of `FORMS`, one for `MOVED` if there is a series, and one for `DATED` if there
-        are several columns of dates. Attack: real records.
-        Control: holdout records. Baseline: the real records in a random ranking.
+        One per entry of `FORMS`, those for `MOVED` and `ROTATED` if there is a series, one for
+        `PAIRED` if there are pairs, one for `RECODED` if columns were recoded, and one for `DATED`
+        if there are several columns of dates. Attack: real records. Control: holdout records.
+        Baseline: the real records in a random ranking.
     """
     n = len(found.units[0])
     few, fifth = wanted_first(len(found.equal))
@@ -272,10 +281,19 @@ def most_in_common(
     if found.moved is not None:
         # Records that were not compared have 0, and are not among the first.
         forms.append((MOVED, found.moved, min(fifth, int(np.count_nonzero(found.moved)))))
+    if found.rotated is not None:
+        forms.append((ROTATED, found.rotated, min(fifth, int(np.count_nonzero(found.rotated)))))
+    if found.paired is not None:
+        forms.append((PAIRED, found.paired, min(fifth, int(np.count_nonzero(found.paired)))))
+    if found.recoded is not None:
+        forms.append((RECODED, found.recoded, min(fifth, int(np.count_nonzero(found.recoded)))))
     if found.dated is not None:
         forms.append((DATED, found.dated, fifth))
     said = {
         MOVED: ", whose series are moved by a step or two",
+        ROTATED: ", whose series are rotated by any number of steps",
+        PAIRED: ", whose values for left and right are in any order",
+        RECODED: ", whose recoded columns are read back",
         DATED: ", with the days between dates in place of the dates",
     }
     hits = []

@@ -124,16 +124,19 @@ def in_the_same_words(
         for other in [one for one in frames if one != "real"]:
             if name not in found[other]:
                 continue
+            if not is_number and len(there) != len(_ANSWERS[0]):
+                continue  # nothing below applies
             texts = found[other][name].dropna().unique().tolist()
             answers = _answers_read(there, texts)
-            numbers = [_COMMAS.fullmatch(str(text).strip()) for text in texts]
+            read_as_numbers = is_number and not is_numeric_dtype(found[other][name].dtype)
+            numbers = [_COMMAS.fullmatch(str(x).strip()) for x in texts] if read_as_numbers else []
             # 1,006 is a thousand and six, as it is elsewhere.
             decimal = any(one and one[1] and len(one[1]) != 3 for one in numbers)
             if answers is not None:
                 first = str(texts[0])
                 what = f"{first!r} is read as {str(answers[first])!r}"
                 read = {text: answers[str(text)] for text in texts}
-            elif is_number and decimal and None not in numbers:
+            elif decimal and None not in numbers:
                 what = f"{str(texts[0])!r} is read with a decimal comma"
                 read = {text: float(str(text).replace(",", ".")) for text in texts}
             else:
@@ -291,10 +294,10 @@ def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Seri
 
 def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date], str] | None:
     """Return a formatter of dates if most texts are periods of real dates, else None."""
-    made = {_text(value) for value in texts}
     days = days_of(real)
-    if days is None or not made:
+    if days is None or not len(texts):
         return None
+    made = {_text(value) for value in texts}
     dates = np.unique(dates_of(np.floor(days[~np.isnan(days)]))).astype(object)
     # The real dates are written in each format in turn; the first that yields most texts is theirs.
     for form in (*_PERIODS, *_QUARTERS):

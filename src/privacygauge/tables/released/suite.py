@@ -18,6 +18,7 @@ from privacygauge.tables.released.copies import (
     copied_beyond,
     rows_copied_alone,
 )
+from privacygauge.tables.released.crowds import Crowd
 from privacygauge.tables.released.dates import between_dates
 from privacygauge.tables.released.hits import (
     Attempts,
@@ -38,11 +39,12 @@ from privacygauge.tables.released.linkability import (
 from privacygauge.tables.released.order import SamePlace
 from privacygauge.tables.released.outlying import Outlying, outlying, singled_out
 from privacygauge.tables.released.overlap import LoneCopies, release_of_rows
+from privacygauge.tables.released.rearranged import pairs_of, series_of
+from privacygauge.tables.released.recoded import recoded_columns
 from privacygauge.tables.released.shared_rare_values import FORMS as IN_COMMON
 from privacygauge.tables.released.shared_rare_values import (
     most_in_common,
     ranked_in_common,
-    series_of,
 )
 from privacygauge.tables.released.singling_out import Form, singling_out
 from privacygauge.tables.released.tables import ReleasedTables, draw_rows
@@ -69,6 +71,8 @@ ORDERED = "Rows that their place joins to a person, beyond chance"
 """Label of the share of the rows that are in the order of the real ones."""
 JOINED = "Rows that {} joins to a person, beyond chance"
 """Label of the share of the rows that a name or number joins to the real ones."""
+CROWDED = "Synthetic rows around one real record, beyond chance"
+"""Label of the share of the synthetic rows that are near to one record."""
 SHARED = "Records that have {} in common with a synthetic one, beyond chance"
 """Label of the share of the records that share values of a column with synthetic records."""
 
@@ -247,6 +251,8 @@ class CorrectedIntervals:
     shared: tuple[SharedValues, ...] = ()
     """Per column: real records whose values, or long parts of whose texts, are in the table
     although almost nobody shares them; the column with most records first."""
+    crowds: tuple[Crowd, ...] = ()
+    """Real records that synthetic rows crowd around, the largest crowd first."""
     points: tuple[Estimate | None, ...] = ()
     """Attack minus control per risk, as a difference of shares; None without a holdout."""
 
@@ -266,6 +272,7 @@ class CorrectedIntervals:
             "Copies that are no chance, each or a few together": self.unlikely,
             **self.linked,
             **{SHARED.format(one.column): one.people for one in self.shared},
+            CROWDED: self.crowds[0].rows if self.crowds else None,
         }
         return {name: one for name, one in found.items() if one is not None}
 
@@ -352,7 +359,9 @@ class TableOptions:
         # Columns of text, parts and nearly equal records are further looks at copies.
         texts = sum(3 if text.is_free and text.holdout is not None else 1 for text in tables.texts)
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
-        parts += 1 if series_of(tables.schema) and tables.holdout is not None else 0
+        if tables.holdout is not None and width >= FEWEST_COLUMNS:
+            parts += 2 * bool(series_of(tables.schema)) + bool(pairs_of(tables.schema))
+            parts += bool(recoded_columns(tables))
         if sum(column.date for column in tables.schema.columns) > 1 and width >= FEWEST_COLUMNS:
             parts += (width > FEWEST_COLUMNS) + (tables.holdout is not None)
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
@@ -379,6 +388,7 @@ def correct_together(
     order: SamePlace | None = None,
     joined: Mapping[str, SamePlace | None] | None = None,
     shared: Sequence[SharedValues] = (),
+    crowds: tuple[Crowd, ...] = (),
 ) -> CorrectedIntervals:
     """Return the intervals of risks and copies at a level corrected for all of them."""
     # The membership attacks take the other half of the error.
@@ -411,5 +421,6 @@ def correct_together(
             for column, one in (joined or {}).items()
         ),
         shared=tuple(one for one in most if by_column[one.column] is one),
+        crowds=crowds,
         points=points,
     )

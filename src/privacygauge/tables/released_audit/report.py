@@ -390,6 +390,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
             {"column": one.column, "what": one.what, "rows": one.rows.tolist()}
             for one in f.corrected.shared
         ],
+        "crowds": values_of(f.corrected.crowds),
         "order": values_of(f.corrected.order),
         "joined": {column: values_of(one) for column, one in f.corrected.joined},
         "filtered": values_of(f.filtered),

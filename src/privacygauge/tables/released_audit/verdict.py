@@ -35,7 +35,7 @@ from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.tables.released.copies import SYNTHETIC_ROWS
 from privacygauge.tables.released.hits import ReleaseRisk, furthest_beyond
 from privacygauge.tables.released.outlying import VARIANT
-from privacygauge.tables.released.suite import JOINED, ORDERED, SHARED
+from privacygauge.tables.released.suite import CROWDED, JOINED, ORDERED, SHARED
 from privacygauge.tables.released.unlikely import NEGLIGIBLE
 from privacygauge.tables.released_audit.result import ReleasedResult, no_control, risk_name
 
@@ -47,9 +47,10 @@ _RULE = (
     "PrivacyGauge: set your own with --fail-above or --policy."
 )
 _FORMS_LOOKED_FOR = (
-    "That holds for copies in the forms that are looked for: equal or near records, and those with "
-    "some values changed. Not looked for are columns recoded one to one (codes permuted, numbers "
-    "reflected), series moved by three steps or more, columns that changed places, and single "
+    "That holds for copies in the forms that are looked for: equal or near records, those with "
+    "some values changed, recoded or rotated, and pairs of near numbers side by side. Not looked "
+    "for are series moved by three steps or more without their ends joined, columns that changed "
+    "places whose names do not say so, numbers reflected about their own middle, and single "
     "numbers that were moved a little in records that are otherwise made up."
 )
 ABSENT = "Advantage of taking absence from the table for membership"
@@ -112,6 +113,7 @@ def verdict(f: ReleasedResult) -> Verdict:
         "copies": _copies_text(f),
         "order": _order(f),
         "shared": _shared_values_text(f),
+        "crowds": _crowds_text(f),
         "filtered": _filtered_text(f),
         "membership": _membership(f),
         "risks": _risks(f),
@@ -159,7 +161,12 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
         copied = f.corrected.copied
         # The headline speaks of the gravest.
         if copied is None or not _is_above_chance(copied):
-            told = _what_links(f) if by_order else _most_shared(f)
+            if by_order:
+                told = _what_links(f)
+            elif grades(f)["crowds"] == grade:
+                told = _largest_crowd(f)
+            else:
+                told = _most_shared(f)
         elif by_order and beyond_grade(copied) != grade:
             told = _what_links(f)
         headline = f"{grade.word.capitalize()} leak: {told}"
@@ -171,7 +178,14 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
             reason = next(_void_text(f))
         why = f"Whether the table gives away more cannot be told. {reason}"
         todo = (*_remedies(f, grade), *_NEITHER[1:])
-        said = (*_copied_alone(f), *_order(f), *_shared_values_text(f), MATTERS, why)
+        said = (
+            *_copied_alone(f),
+            *_order(f),
+            *_shared_values_text(f),
+            *_crowds_text(f),
+            MATTERS,
+            why,
+        )
         return Verdict(
             grade=grade,
             scale=GRADES,
@@ -218,6 +232,7 @@ def _gauge(f: ReleasedResult) -> Gauge | None:
             "Records copied, beyond chance": f.corrected.copied,
             **f.corrected.linked,
             **{SHARED.format(one.column): one.people for one in f.corrected.shared},
+            **({CROWDED: f.corrected.crowds[0].rows} if f.corrected.crowds else {}),
         }
         told.extend((name, one) for name, one in beyond.items() if one is not None)
     if f.control and f.membership is not None:
@@ -243,6 +258,7 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
         "order": gravest((NONE, *map(beyond_grade, f.corrected.linked.values()))),
         "shared": gravest((NONE, *(beyond_grade(one.people) for one in f.corrected.shared))),
+        "crowds": gravest((NONE, *(beyond_grade(one.rows) for one in f.corrected.crowds))),
         "filtered": NONE if f.filtered is None else grade_of(f.filtered.auc.low),
         "membership": NONE if attacks is None else _of_attacks(f, attacks),
         "risks": NONE if found is None else beyond_grade(found.beyond),
@@ -281,6 +297,8 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
         told = _what_links(f)
     elif leading == "shared":
         told = _most_shared(f)
+    elif leading == "crowds":
+        told = _largest_crowd(f)
     elif leading == "filtered":
         told = "synthetic rows were filtered by the real records, whose absence gives them away"
     elif leading == "membership":
@@ -429,6 +447,23 @@ def _shared_values_text(f: ReleasedResult) -> Iterator[str]:
         yield (
             f"{several(len(found.rows), 'real record')} {plain(found.what)}, which chance does not "
             f"explain: {found.why}. {_rows(found.rows.tolist()).capitalize()} of the real table."
+        )
+
+
+def _largest_crowd(f: ReleasedResult) -> str:
+    share = f.corrected.crowds[0].rows.value
+    return f"{percent(share)} of the synthetic rows crowd around one real record"
+
+
+def _crowds_text(f: ReleasedResult) -> Iterator[str]:
+    """Yield the real records that synthetic rows crowd around."""
+    for found in f.corrected.crowds:
+        yield (
+            f"{percent(found.rows.value)} of the synthetic rows crowd around row {found.row} of "
+            "the real table: their middle, which these rows alone decide, is nearer to it than to "
+            f"anybody else by {decimal(found.margin, 2)} columns' worth of values, and no person "
+            f"is nearer to another by more than {decimal(found.usual, 2)}. Chance does not explain "
+            "that: the generator repeats this record."
         )
 
 
