@@ -146,7 +146,7 @@ def predictions(
     classes: Sequence[str] = (),
     name: str = "predictions",
 ) -> Predictions:
-    """Return checked predictions.
+    """Check outputs, labels and membership, and return them as predictions.
 
     Parameters
     ----------

@@ -241,7 +241,7 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
         auc_attack=ranked.auc_attack,
         auc=ranked.auc,
         inverted=turned,
-        # Any of these adversaries may come.
+        # The people behind the data do not choose their adversary: the most successful one counts.
         highest=max(game.at_most for game in games),
     )
 

@@ -216,7 +216,7 @@ class Item:
     status: Status
     """Status of the reproduction."""
     why: str
-    """Data that stand in, part that is made, or why none is; empty only if done."""
+    """Substitute data, the part that is made, or why it is not made; empty if all is done."""
     by: tuple[str, ...] = ()
     """Reproductions that cover it under another name; empty if one has its name."""
 
