@@ -63,14 +63,45 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
             sizes, counts = np.unique(near.distance[rows], return_counts=True)
             # Of honest changes the most frequent number is at most that of six in ten (swaps).
             small[rows] |= near.distance[rows] == sizes[counts.argmax()]
+    small &= near.fresh
+    flags = np.zeros(len(history), np.bool_)
+    for code in range(len(history.names)):
+        rows = np.flatnonzero(small & (history.codes == code))
+        flags[rows] = _first_changes(history, near, rows)
 
     def counted(group: Sequence[int]) -> Bools:
-        return np.asarray(small[np.isin(history.codes, group) & near.fresh])
+        inside = np.isin(history.codes, group) & near.fresh
+        found = np.zeros(len(history), np.bool_)
+        # Accounts that share a scan share its points too.
+        rows = np.flatnonzero(small & inside)
+        found[rows] = _first_changes(history, near, rows)
+        return np.asarray(found[inside])
 
-    what = "differ from an earlier one in one or two labels, or always in as many"
+    what = "differ from an earlier one in one or two new labels, or always in as many"
     return per_account_and_group(
-        history, SCAN, flags=small & near.fresh, counted=counted, rate=_MOST, what=what
+        history, SCAN, flags=flags, counted=counted, rate=_MOST, what=what
     )
+
+
+def _first_changes(history: History, near: Nearness, rows: Ints) -> Bools:
+    """Return whether at least half of each submission's changes are made for the first time.
+
+    A scan changes a label once and moves on; of two changes, one may take the last step back. A
+    model that is trained again changes the same doubtful labels to and fro: on a small test set by
+    one or two at a time, so that the number of changes alone tells nothing.
+    """
+    assert history.answers is not None
+    seen: set[tuple[int, int]] = set()
+    first = np.zeros(len(rows), np.bool_)
+    for place, row in enumerate(rows):
+        answer = row_of(history.answers, int(row))
+        before = row_of(history.answers, int(near.nearest[row]))
+        points = np.flatnonzero(answer != before)
+        changes = [(int(point), int(answer[point])) for point in points]
+        first[place] = 2 * sum(change not in seen for change in changes) >= len(changes)
+        seen.update(changes)
+        seen.update((int(point), int(before[point])) for point in points)
+    return first
 
 
 def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
@@ -115,7 +146,7 @@ def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
 def random_rows(history: History, near: Nearness) -> Bools:
     """Mark submissions, (k,), at chance in score and in agreement with each other."""
     assert history.n_classes is not None
-    inside = at_chance(history) & near.fresh
+    inside = at_chance(history) & near.fresh & ~near.constant
     others = int(np.count_nonzero(inside)) - 1
     if others < 1:
         return np.zeros(len(history), np.bool_)
@@ -192,7 +223,7 @@ def coins(history: History, near: Nearness) -> NeighbourPredictions:
     # Columns: contested points, hits, hits of a guess, and their variance.
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
-        of = np.flatnonzero((history.codes == code) & near.fresh)
+        of = np.flatnonzero((history.codes == code) & near.fresh & ~near.constant)
         codes = label_ranks(near.sample[of])
         for place, (others, counts) in enumerate(around(codes, WINDOW)):
             if len(others) >= _FEWEST:
