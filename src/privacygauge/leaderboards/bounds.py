@@ -72,10 +72,14 @@ def honest_submissions(
 ) -> int:
     """Return the number of submissions whose best stays within `bias` with this probability.
 
-    The maximum of k independent normals is below x with probability Phi(x)^k. At most 10^12.
+    The maximum of k independent counts is at most x with probability P(count <= x)^k. At most
+    10^12.
     """
-    deviation = _deviation(n, accuracy, correlation)
-    one = float(log_ndtr(bias / deviation)) if deviation else 0.0
+    p = checks.level(accuracy, "accuracy")
+    points = math.ceil(some(n, "n") * (1 - _correlation(correlation)))
+    # The tolerance keeps a whole number from being rounded to the one below.
+    within = math.floor(points * p + n * bias + 1e-9)
+    one = float(np.log1p(-betainc(within + 1, points - within, p))) if within < points else 0.0
     wanted = math.log(checks.level(probability, "probability"))
     # Compared before dividing: `one` may be 0, or the quotient beyond the largest integer.
     return int(wanted / one) if wanted / _MOST_QUERIES > one else _MOST_QUERIES
@@ -92,8 +96,28 @@ def honest_points(
     """Return the fewest points at which the best of k submissions stays within `bias`."""
     if bias <= 0:
         raise InputError(f"bias must be above 0, got {bias}")
-    x = float(ndtri(checks.level(probability, "probability") ** (1 / some(k, "k"))))
-    return max(1, math.ceil((max(x, 0.0) * _deviation(1, accuracy, correlation) / bias) ** 2))
+    some(k, "k")
+
+    def enough(n: int) -> bool:
+        return k <= honest_submissions(
+            bias, n, accuracy=accuracy, correlation=correlation, probability=probability
+        )
+
+    # Counts are whole, so that a few points more may be too few again: from half of the number at
+    # which normal counts are enough, the first power of two that is.
+    x = float(ndtri(checks.level(probability, "probability") ** (1 / k)))
+    normal = (max(x, 0.0) / bias) ** 2 * accuracy * (1 - accuracy) * (1 - correlation)
+    most = max(1, math.ceil(normal / 2))
+    while not enough(most):
+        most *= 2
+    least = 0
+    while most - least > 1:
+        middle = (least + most) // 2
+        if enough(middle):
+            most = middle
+        else:
+            least = middle
+    return most
 
 
 def expected_maximum(k: int) -> float:
@@ -102,11 +126,6 @@ def expected_maximum(k: int) -> float:
     x = np.linspace(-12.0, 12.0, 4_801)
     log_density = -0.5 * x**2 - 0.5 * math.log(2 * math.pi) + (some(k, "k") - 1) * log_ndtr(x)
     return float((x * k * np.exp(log_density)).sum() * (x[1] - x[0]))
-
-
-def _deviation(n: int, accuracy: float, correlation: float) -> float:
-    p = checks.level(accuracy, "accuracy")
-    return math.sqrt(p * (1 - p) * (1 - _correlation(correlation)) / some(n, "n"))
 
 
 def _correlation(value: float) -> float:
