@@ -6,6 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.core.seeds import stream
 from privacygauge.leaderboards.history.findings import inspect
@@ -201,3 +205,55 @@ def test_constant_baselines_are_not_random_answers(m, constants, models):
             for test in found
             if test.p_value * len(found) <= 0.05 and "baselines" in test.accounts
         ]
+
+
+def of_weak_trees(seed: int, n: int) -> History:
+    """Return noisy digits that one student classifies with trees of sixty records each."""
+    rng = np.random.default_rng(seed)
+    digits, labels = load_digits(return_X_y=True)
+    train, test, train_labels, truth = train_test_split(
+        digits + rng.normal(0, 6, digits.shape),
+        labels,
+        test_size=n,
+        random_state=seed,
+        stratify=labels,
+    )
+    accounts = []
+    rows = []
+    for student in range(5):
+        keep = rng.random(len(train)) < 0.6
+        for neighbours in rng.integers(1, 30, 10):
+            model = KNeighborsClassifier(int(neighbours)).fit(train[keep], train_labels[keep])
+            rows.append(model.predict(test))
+            accounts.append(f"student-{student}")
+    for i in range(40):
+        few = rng.integers(0, len(train), 60)
+        tree = DecisionTreeClassifier(max_features=2, random_state=i)
+        rows.append(tree.fit(train[few], train_labels[few]).predict(test))
+        accounts.append("trees")
+    answers = np.stack(rows)
+    return in_time(
+        rng.random(len(rows)),
+        accounts,
+        (answers == truth).mean(axis=1),
+        n=n,
+        n_classes=10,
+        answers=answers,
+        labels=truth,
+    )
+
+
+@pytest.mark.parametrize("n", [60, 120])
+def test_weak_trees_are_no_random_changes(n):
+    """Models that know hardly more than chance are not told from it on so few points."""
+    for seed in range(4):
+        assert not findings_in(of_weak_trees(seed, n))
+
+
+@pytest.mark.parametrize("m", [2, 10])
+def test_random_changes_of_a_model_on_few_points_are_found(m):
+    for i in range(3):
+        history = attacked_history(
+            stream(i, "changes on few points", m), "top-2", n=300, m=m, teams=6, queries=60
+        )
+        assert "random-changes" in findings_in(history)

@@ -52,6 +52,10 @@ _CONTESTED = 50
 """Minimum number of points on which the neighbouring submissions disagree."""
 _POOLED = 5.0
 """Band for an account's sums, in standard deviations; wide, since its windows overlap."""
+_KNOWN = 0.03
+"""Upper limit on the share of points that an account's submissions know beyond a guess: trees
+fitted to sixty records know as little, and predict each other no better.
+"""
 
 
 def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
@@ -374,7 +378,8 @@ def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> boo
         found.guess[rows] / found.contested[rows], 1 / history.n_classes
     )
     noise = math.sqrt(found.variance[rows].sum()) / (found.n_points * len(rows))
-    return bool(more.mean() <= _POOLED * noise)
+    # Too few points to exclude that weak models know something are no evidence.
+    return bool(more.mean() <= min(_POOLED * noise, _KNOWN - BAND * noise))
 
 
 def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evidence:
