@@ -152,10 +152,12 @@ def absorb_account(
     kept = [{"account_id": stays["id"], "number": number} for number in theirs[:room]]
     _insert(connection, FINAL, kept)
     best, number = _replay_account(board, connection, stays)
+    # A limit that an alert set for one of them holds for the team.
+    limits = [row["per_day"] for row in (stays, goes) if row["per_day"] is not None]
     connection.execute(
         update(ACCOUNT)
         .where(ACCOUNT.c.id == stays["id"])
-        .values(used=used, best=best, best_number=number)
+        .values(used=used, best=best, best_number=number, per_day=min(limits, default=None))
     )
     return best
 

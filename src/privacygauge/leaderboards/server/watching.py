@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sqlalchemy import Engine, RowMapping, select, update
+from sqlalchemy import Engine, RowMapping, func, select, update
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools
@@ -131,9 +131,13 @@ def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> 
     public = public_of(board)
     # Histories hold one integer per point.
     kept = board["keep"] and metric.form == "i" and metric.width(board["n_classes"]) == 1
+    into = ACCOUNT.alias()
+    # Merged accounts are one team, which answers for what either of them sent.
+    name = func.coalesce(into.c.name, ACCOUNT.c.name).label("name")
     query = (
-        select(SUBMISSION.c.number, SUBMISSION.c.score, ACCOUNT.c.name, EXACT.c.public)
-        .join(ACCOUNT)
+        select(SUBMISSION.c.number, SUBMISSION.c.score, name, EXACT.c.public)
+        .join(ACCOUNT, ACCOUNT.c.id == SUBMISSION.c.account_id)
+        .outerjoin(into, into.c.id == ACCOUNT.c.merged_into)
         .join(EXACT, EXACT.c.number == SUBMISSION.c.number)
         .where(SUBMISSION.c.number <= board["used"])
         .order_by(SUBMISSION.c.number)
