@@ -290,7 +290,8 @@ FINAL_GAP = Detector(
     limits=(
         "Climbing on the public score is found, whatever it was meant for; not where most teams "
         "do it, nor in fewer than forty submissions. A team that relies more and more on what did "
-        "not last looks the same."
+        "not last looks the same: unless both parts were drawn at random, ask what it added before "
+        "you believe in a climb."
     ),
 )
 WIDE_GAP = Detector(
