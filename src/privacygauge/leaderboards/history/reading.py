@@ -159,6 +159,8 @@ TIME = "time"
 """Optional column: ISO 8601, or a number."""
 ANSWERS = "predictions"
 """Optional column: a list of labels."""
+POINTS = "points"
+"""Optional array beside the submitted labels: the places of their points among all labels."""
 SUBMISSION = "submission"
 """Optional column: name of the submission."""
 
@@ -219,8 +221,8 @@ def read_history(
         Number of classes; default: counted in labels and predictions.
     predictions : Path, optional
         Submitted labels: .npy of shape (k, n) in the order of the file, .npz with a vector under
-        each submission's name, or with one array ``predictions``, or a folder with a file of each
-        submission's name: .npy, or .csv with a column of labels, perhaps beside one ``id``.
+        each submission's name, or with one array ``predictions``, perhaps beside ``points``, the
+        places of its columns among all labels, or a folder with a file of each submission's name: .npy, or .csv with a column of labels, perhaps beside one ``id``.
     labels : Path, optional
         Hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
     metric : str, optional
@@ -240,7 +242,7 @@ def read_history(
     else:
         # Under another name than ours stand a platform's own scores, such as errors.
         exported = bool(rows) and all(str(name).strip().lower() != "score" for name in rows[0])
-        rows = list(_rename_columns(rows))
+        rows = list(_rename_columns(rows, metric))
         # Submissions without a score failed and do not count; but predictions in a file of their
         # own come in the order of all rows.
         if rows and predictions is None:
@@ -255,6 +257,15 @@ def read_history(
         )
     answers = _inline(rows, path) if predictions is None else _answers(predictions, rows)
     truth = None if labels is None else _labels(labels)
+    points = None if predictions is None else _points(predictions)
+    if truth is not None and points is not None:
+        # A server's answers are those to the points behind its guard.
+        if len(points) and points.max() >= len(truth):
+            raise InputError(
+                f"{predictions} has answers to point {points.max() + 1:,}, {labels} has "
+                f"{len(truth):,} labels: give the board's own"
+            )
+        truth = truth[points]
     size = n
     if size is None and truth is not None:
         size = len(truth)
@@ -264,6 +275,8 @@ def read_history(
         raise InputError("--n is needed: the number of examples of the test set")
     guard = _require_constant(rows, path, GUARD)
     scored = _metric(rows, path, metric)
+    # No share is above 1: a column of larger numbers holds the errors themselves.
+    exported = exported or (scored.worst is not None and _beyond_one(rows))
     scores = _scores(rows, path, column="score", metric=scored, raw=exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)
@@ -309,8 +322,11 @@ def read_history(
     )
 
 
-def _rename_columns(rows: Sequence[Row]) -> list[Row]:
-    """Rename known columns, and those of `PLATFORMS`, to our names, ignoring case."""
+def _rename_columns(rows: Sequence[Row], metric: str | None = None) -> list[Row]:
+    """Rename known columns, and those of `PLATFORMS`, to our names, ignoring case.
+
+    A column that is called as the metric has its scores.
+    """
     if not rows:
         return []
     ours = {name: str(name).strip().lower() for name in rows[0] if name not in _KNOWN}
@@ -321,7 +337,9 @@ def _rename_columns(rows: Sequence[Row]) -> list[Row]:
         if known in _KNOWN and known not in rows[0] and list(ours.values()).count(known) == 1
     }
     plain = {re.sub(r"[^a-z]", "", name): theirs for theirs, name in ours.items()}
-    for known, others in PLATFORMS.items():
+    by_metric = re.sub(r"[^a-z]", "", (metric or "").partition(":")[0].lower())
+    for known, named in PLATFORMS.items():
+        others = (*named, by_metric) if known == "score" else named
         theirs = next((plain[other] for other in others if other in plain), None)
         if theirs is not None and known not in rows[0] and known not in changed.values():
             changed[theirs] = known
@@ -373,12 +391,22 @@ def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: b
             raise InputError(
                 f"{path}: {column} must be a number, got {row.get(column)!r} in submission {i + 1}"
             ) from error
-    # Only exports hold errors; in a history of ours the scores are shares already.
-    if raw and metric.worst is None and metric.clipped:
+    # Kappa and R2 below 0 count as none.
+    if metric.worst is None and metric.clipped:
         return [max(0.0, value) for value in values]
+    # Only exports hold errors; in a history of ours the scores are shares already.
     if not raw or metric.worst is None:
         return values
     return [max(0.0, 1 - value / metric.worst) for value in values]
+
+
+def _beyond_one(rows: Sequence[Row]) -> bool:
+    """Return whether a score is a number above 1 without a percent sign."""
+    for row in rows:
+        with suppress(TypeError, ValueError):
+            if _number(row.get("score")) > 1:
+                return True
+    return False
 
 
 def _rows(path: Path) -> list[Row]:
@@ -508,7 +536,7 @@ def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
 def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
     if path.is_dir():
         return _folder(path, rows)
-    arrays = _arrays(path, "predictions")
+    arrays = {name: array for name, array in _arrays(path, "predictions").items() if name != POINTS}
     if len(arrays) == 1 and next(iter(arrays.values())).ndim == 2:
         return next(iter(arrays.values()))
     names = [str(row.get(SUBMISSION, "")) for row in rows]
@@ -519,6 +547,16 @@ def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
             f"{absent[0]!r}: give the history a column submission, or one array (k, n)"
         )
     return _stack_predictions([arrays[name] for name in names], names)
+
+
+def _points(path: Path) -> NDArray[Any] | None:
+    """Return the places of the answered points among all labels; None for all."""
+    if path.suffix.lower() != ".npz" or path.is_dir():
+        return None
+    points = _arrays(path, "predictions").get(POINTS)
+    if points is None or (points.ndim == 1 and points.dtype.kind in "iu" and (points >= 0).all()):
+        return points
+    raise InputError(f"{path} must have whole numbers from 0 as points, the places of its answers")
 
 
 def _folder(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
