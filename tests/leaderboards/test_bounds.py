@@ -293,7 +293,9 @@ def test_the_points_of_algorithm_2_follow_from_the_queries(n, m):
         b.reconstruction_size(n, 2, 10_000)
 
 
-@pytest.mark.parametrize(("n", "p", "bias"), [(100, 0.05, 0.06), (200, 0.03, 0.04), (50, 0.9, 0.08)])
+@pytest.mark.parametrize(
+    ("n", "p", "bias"), [(100, 0.05, 0.06), (200, 0.03, 0.04), (50, 0.9, 0.08)]
+)
 def test_the_best_of_so_many_honest_submissions_stays_within_the_bias(n, p, bias):
     k = b.honest_submissions(bias, n, accuracy=p, probability=0.9)
     inside = binom.cdf(math.floor(n * (p + bias) + 1e-9), n, p)

@@ -1,4 +1,4 @@
-"""Bisection: a rare class is looked for in groups of examples, by scores that follow from counts."""
+"""Bisection: a rare class is looked for in groups of examples, by the counts behind scores."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ class Bisection:
         truth = np.full(n, 1 - rare)
         truth[:inside] = rare
         truth[n - (int(self.counts[rare]) - inside) :] = rare
-        return self.metric.score(
-            self.metric.moves(np.arange(2), self.counts)[submitted], truth
-        )
+        return self.metric.score(self.metric.moves(np.arange(2), self.counts)[submitted], truth)
 
     def _size(self, total: int, held: int, least: float) -> int:
         """Return the number of a group's examples to call rare: the largest that shows one more."""

@@ -48,7 +48,7 @@ def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: floa
         return 0.0
     # E[max] is the sum of P(max > x) over the counts x from 0; outside this range it is 1 or 0.
     mean = points * p
-    # Bernstein's inequality: exp(-t^2 / (2 (v + t/3))) is below the probability that counts as none.
+    # Bernstein's inequality: beyond t with exp(-t^2 / (2 (v + t/3))) below it counts as none.
     log = math.log(some(k, "k") / _NEVER)
     reach = log / 3 + math.sqrt(log**2 / 9 + 2 * mean * (1 - p) * log)
     low = max(0, math.floor(mean - reach))

@@ -16,10 +16,10 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError, OutputError
 from privacygauge.leaderboards.bounds import frequency_bias, transcript_nats
 from privacygauge.leaderboards.guards import guard_named
+from privacygauge.leaderboards.history.overfitting import final_gaps, overfitting
 from privacygauge.leaderboards.history.reading import read_history
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from privacygauge.leaderboards.oracle import Budget
-from privacygauge.leaderboards.history.overfitting import final_gaps, overfitting
 from privacygauge.leaderboards.serve_command import app
 from privacygauge.leaderboards.server import contest, extra, open_board
 from privacygauge.leaderboards.server.accounts import add_account
@@ -330,6 +330,9 @@ def test_a_contest_that_has_ended_is_exported_for_the_audit(run):
     assert judged.private == pytest.approx(result.private)
     assert not isinstance(final_gaps(history), Skipped)
     assert os.stat("answers.npz").st_mode & 0o077 == 0
+    np.save("few.npy", np.zeros(100, int))
+    with pytest.raises(InputError, match="the places of its answers among the 100 labels in few"):
+        read_history(Path("history.jsonl"), predictions=Path("answers.npz"), labels=Path("few.npy"))
     board.close()
 
 

@@ -370,8 +370,8 @@ def _headline(f: HoldoutAudit, grade: Grade) -> str:
     if grade is UNTOLD:
         most = 1 - (1 - f.level) ** (1 / f.trials)
         return (
-            f"It cannot be told from {several(f.trials, 'trial')}: none gained anything, but one of "
-            f"the few rare examples decides the score, and up to "
+            f"It cannot be told from {several(f.trials, 'trial')}: none gained anything, but "
+            f"one of the few rare examples decides the score, and up to "
             f"{points(most * (1 - f.worst.baseline))} points are not excluded"
         )
     if grade == NONE:

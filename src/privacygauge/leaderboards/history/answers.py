@@ -82,9 +82,7 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
         return np.asarray(found[inside])
 
     what = "differ from an earlier one in one or two new labels, or always in as many"
-    return per_account_and_group(
-        history, SCAN, flags=flags, counted=counted, rate=_MOST, what=what
-    )
+    return per_account_and_group(history, SCAN, flags=flags, counted=counted, rate=_MOST, what=what)
 
 
 def _first_changes(history: History, near: Nearness, rows: Ints) -> Bools:

@@ -222,7 +222,8 @@ def read_history(
     predictions : Path, optional
         Submitted labels: .npy of shape (k, n) in the order of the file, .npz with a vector under
         each submission's name, or with one array ``predictions``, perhaps beside ``points``, the
-        places of its columns among all labels, or a folder with a file of each submission's name: .npy, or .csv with a column of labels, perhaps beside one ``id``.
+        places of its columns among all labels, or a folder with a file of each submission's name:
+        .npy, or .csv with a column of labels, perhaps beside one ``id``.
     labels : Path, optional
         Hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
     metric : str, optional
@@ -256,16 +257,7 @@ def read_history(
             f"{path} must have the columns {', '.join(COLUMNS)}, {', '.join(missing)} is missing"
         )
     answers = _inline(rows, path) if predictions is None else _answers(predictions, rows)
-    truth = None if labels is None else _labels(labels)
-    points = None if predictions is None else _points(predictions)
-    if truth is not None and points is not None:
-        # A server's answers are those to the points behind its guard.
-        if len(points) and points.max() >= len(truth):
-            raise InputError(
-                f"{predictions} has answers to point {points.max() + 1:,}, {labels} has "
-                f"{len(truth):,} labels: give the board's own"
-            )
-        truth = truth[points]
+    truth = None if labels is None else _labels(labels, predictions)
     size = n
     if size is None and truth is not None:
         size = len(truth)
@@ -275,9 +267,11 @@ def read_history(
         raise InputError("--n is needed: the number of examples of the test set")
     guard = _require_constant(rows, path, GUARD)
     scored = _metric(rows, path, metric)
-    # No share is above 1: a column of larger numbers holds the errors themselves.
-    exported = exported or (scored.worst is not None and _beyond_one(rows))
     scores = _scores(rows, path, column="score", metric=scored, raw=exported)
+    if not exported and scored.worst is not None and max(scores) > 1:
+        # No share is above 1: a column of larger numbers holds the errors themselves.
+        exported = True
+        scores = _scores(rows, path, column="score", metric=scored, raw=exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)
     times = None
@@ -398,15 +392,6 @@ def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: b
     if not raw or metric.worst is None:
         return values
     return [max(0.0, 1 - value / metric.worst) for value in values]
-
-
-def _beyond_one(rows: Sequence[Row]) -> bool:
-    """Return whether a score is a number above 1 without a percent sign."""
-    for row in rows:
-        with suppress(TypeError, ValueError):
-            if _number(row.get("score")) > 1:
-                return True
-    return False
 
 
 def _rows(path: Path) -> list[Row]:
@@ -549,16 +534,6 @@ def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
     return _stack_predictions([arrays[name] for name in names], names)
 
 
-def _points(path: Path) -> NDArray[Any] | None:
-    """Return the places of the answered points among all labels; None for all."""
-    if path.suffix.lower() != ".npz" or path.is_dir():
-        return None
-    points = _arrays(path, "predictions").get(POINTS)
-    if points is None or (points.ndim == 1 and points.dtype.kind in "iu" and (points >= 0).all()):
-        return points
-    raise InputError(f"{path} must have whole numbers from 0 as points, the places of its answers")
-
-
 def _folder(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
     """Return the labels in the files of a folder, (k, n), each put in the order of the ids."""
     names = [str(row.get(SUBMISSION, "")) for row in rows]
@@ -590,11 +565,25 @@ def _folder(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
     return _stack_predictions(found, names)
 
 
-def _labels(path: Path) -> NDArray[Any]:
+def _labels(path: Path, predictions: Path | None) -> NDArray[Any]:
+    """Return the hidden labels, (n,), on the points that predictions are about."""
     arrays = _arrays(path, "labels")
     if len(arrays) != 1:
         raise InputError(f"{path} must hold one array of labels, got {len(arrays)}")
-    return next(iter(arrays.values()))
+    every = next(iter(arrays.values()))
+    if predictions is None or predictions.suffix.lower() != ".npz" or predictions.is_dir():
+        return every
+    points = _arrays(predictions, "predictions").get(POINTS)
+    if points is None:
+        return every
+    # A server's answers are those to the points behind its guard.
+    whole = points.ndim == 1 and points.dtype.kind in "iu"
+    if not whole or (len(points) and not 0 <= points.min() <= points.max() < len(every)):
+        raise InputError(
+            f"{predictions} must have as points the places of its answers among the "
+            f"{len(every):,} labels in {path}: give the board's own"
+        )
+    return np.asarray(every[points])
 
 
 def _arrays(path: Path, what: str) -> Mapping[str, NDArray[Any]]:

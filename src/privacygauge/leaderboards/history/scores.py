@@ -62,7 +62,13 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     if not history.exact:
         return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
     rows = [history.rows_of(code) for code in range(len(history.names))]
-    shares = np.array([_single_share(history, of) for of in rows])
+    # Largest share of single steps from any reference among those that move an account's score.
+    shares = np.zeros(len(rows))
+    for code, of in enumerate(rows):
+        for steps in _steps_from_references(history, history.n_correct[of]):
+            moved = steps[steps != 0]
+            if len(moved) >= _CHANGES:
+                shares[code] = max(shares[code], float(np.mean(np.abs(moved) == 1)))
 
     def usual(group: Sequence[int]) -> float:
         # The median of the other accounts: on few points everybody's score moves by ones.
@@ -124,17 +130,6 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     return Evidence(
         detector=SCORE_SCAN, accounts=names, p_value=probability(log_p), says=says, rows=inside
     )
-
-
-def _single_share(history: History, rows: Ints) -> float:
-    """Return the largest share of single steps from any reference among those that move a score."""
-    counts = history.n_correct[rows]
-    found = [0.0]
-    for steps in _steps_from_references(history, counts):
-        moved = steps[steps != 0]
-        if len(moved) >= _CHANGES:
-            found.append(float(np.mean(np.abs(moved) == 1)))
-    return max(found)
 
 
 def _steps_from_references(history: History, counts: Ints) -> list[Ints]:

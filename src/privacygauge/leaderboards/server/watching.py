@@ -178,7 +178,9 @@ def kept_answers(engine: Engine) -> tuple[StoredAnswers, Ints]:
         kept = set(connection.execute(select(KEPT.c.number)).scalars())
     metric = metric_named(board["metric"])
     if metric.form != "i" or metric.width(board["n_classes"]) != 1:
-        raise InputError(f"answers by {metric.name} are not one label per point: leave --answers out")
+        raise InputError(
+            f"answers by {metric.name} are not one label per point: leave --answers out"
+        )
     if not every or not kept.issuperset(every):
         raise InputError(
             "the board has not kept every submission: begin one with --keep to have their answers"
