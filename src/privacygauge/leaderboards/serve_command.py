@@ -444,6 +444,9 @@ def merge(
         found = merge_accounts(board, name, other, reason)
     best = "no score" if found.best is None else f"the score {found.best:.6g}"
     print(f"{name}: {found.submissions:,} submissions, {best}")
+    if found.not_chosen:
+        undone = ", ".join(map(str, found.not_chosen))
+        print(f"No longer chosen for the end, since a team has fewer choices: {undone}")
 
 
 @app.command()
@@ -486,6 +489,11 @@ def publish(
     from privacygauge.leaderboards.server import contest
 
     contest.publish(_connect(database), shown=not undo)
+    print(
+        "The results are hidden again: teams that looked have seen them"
+        if undo
+        else "The results are shown, and the contest is closed"
+    )
 
 
 @app.command()

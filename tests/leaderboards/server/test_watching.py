@@ -113,6 +113,8 @@ def test_a_team_answers_for_the_account_that_it_absorbed(place, first):
         assert [alert.account for alert in look(board.engine, throttle=1)] == ["team"]
     with pytest.raises(BudgetError, match="team may make 1 submissions a day"):
         board.submit("team", RNG(5).integers(0, 2, 200))
+    show_account(board.engine, "team", "they explained it")
+    board.submit("team", RNG(5).integers(0, 2, 200))
     board.close()
 
 
