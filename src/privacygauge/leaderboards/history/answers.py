@@ -93,16 +93,17 @@ def _first_changes(history: History, near: Nearness, rows: Ints) -> Bools:
     one or two at a time, so that the number of changes alone tells nothing.
     """
     assert history.answers is not None
-    seen: set[tuple[int, int]] = set()
+    # Labels that were put or replaced at a point, as one number for both.
+    seen = np.empty(0, np.int64)
     first = np.zeros(len(rows), np.bool_)
     for place, row in enumerate(rows):
         answer = row_of(history.answers, int(row))
         before = row_of(history.answers, int(near.nearest[row]))
         points = np.flatnonzero(answer != before)
-        changes = [(int(point), int(answer[point])) for point in points]
-        first[place] = 2 * sum(change not in seen for change in changes) >= len(changes)
-        seen.update(changes)
-        seen.update((int(point), int(before[point])) for point in points)
+        put, replaced = (labels[points].astype(np.int64) * history.n + points
+                         for labels in (answer, before))  # fmt: skip
+        first[place] = 2 * np.count_nonzero(~np.isin(put, seen)) >= len(points)
+        seen = np.unique(np.concatenate([seen, put, replaced]))
     return first
 
 
