@@ -402,8 +402,14 @@ def test_an_attack_on_a_metric_knows_the_frequencies_anyway():
     [
         ({"metric": "wall"}, "metric must be one of accuracy, "),
         ({"metric": "auc"}, "labels must be 0 and 1, and both must occur: the metric is of two"),
-        ({"metric": "brier", "attacks": ["scan"]}, "metric brier is attacked by nb alone"),
-        ({"metric": "brier", "logits": np.zeros((120, 3))}, "metric brier is attacked by nb alone"),
+        (
+            {"metric": "brier", "attacks": ["scan"]},
+            "metric brier is attacked by nb, and by bisection",
+        ),
+        (
+            {"metric": "brier", "logits": np.zeros((120, 3))},
+            "metric brier is attacked by nb, and by bisection",
+        ),
         ({"metric": "brier", "guards": ["ladder"]}, "guard ladder counts right answers, brier has"),
         ({"metric": "mae:0:1"}, "labels must be in [0, 1], got 2 in row"),
         ({"metric": "mae:0:2", "classes": 3}, "mae:0:2 has no classes: leave their number out"),

@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.signal import fftconvolve, lfilter
-from scipy.special import log_ndtr, ndtri, rel_entr
+from scipy.special import betainc, log_ndtr, ndtri, rel_entr
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
@@ -19,13 +19,18 @@ from privacygauge.leaderboards.naive_bayes import log_odds
 from privacygauge.leaderboards.oracle import fewest, most_submissions
 
 _MOST_QUERIES = 10**12
+_NEVER = 1e-13
+"""Probability that counts as none."""
+_SUMMED = 4_000
+"""Largest number of cells of a sum over counts."""
 
 
 def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: float = 0.0) -> float:
-    """Return an upper bound on the expected bias of the best of k equally accurate models.
+    """Return the expected bias of the best of k equally accurate models.
 
-    sqrt(p (1 - p)/n) E[max of k standard normals] sqrt(1 - correlation). Nobody attacks here: the
-    best score is chosen, as on any leaderboard.
+    (E[max of k binomial counts] - p n)/n, of the n (1 - correlation) points on which answers
+    differ, there independently. Nobody attacks here: the best score is chosen, as on any
+    leaderboard.
 
     Parameters
     ----------
@@ -37,7 +42,24 @@ def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: floa
         Correlation between the errors of two submissions, in [0, 1]: models that err on the same
         points leave less to choose from.
     """
-    return _deviation(n, accuracy, correlation) * expected_maximum(k)
+    p = checks.level(accuracy, "accuracy")
+    points = math.ceil(some(n, "n") * (1 - _correlation(correlation)))
+    if points == 0:
+        return 0.0
+    # E[max] is the sum of P(max > x) over the counts x from 0; outside this range it is 1 or 0.
+    mean = points * p
+    # Bernstein's inequality: beyond t with exp(-t^2 / (2 (v + t/3))) below it counts as none.
+    log = math.log(some(k, "k") / _NEVER)
+    reach = log / 3 + math.sqrt(log**2 / 9 + 2 * mean * (1 - p) * log)
+    low = max(0, math.floor(mean - reach))
+    high = min(points, math.ceil(mean + reach))
+    # Every count by itself where they are few, else cells of several, each by its middle.
+    cells = min(high - low, _SUMMED)
+    width = (high - low) / cells
+    x = low - 0.5 + width * (np.arange(cells) + 0.5)
+    with np.errstate(divide="ignore"):
+        never_above = k * np.log1p(-betainc(x + 1, points - x, p))
+    return float(low + width * -np.expm1(never_above).sum() - mean) / n
 
 
 def honest_submissions(
@@ -50,10 +72,14 @@ def honest_submissions(
 ) -> int:
     """Return the number of submissions whose best stays within `bias` with this probability.
 
-    The maximum of k independent normals is below x with probability Phi(x)^k. At most 10^12.
+    The maximum of k independent counts is at most x with probability P(count <= x)^k. At most
+    10^12.
     """
-    deviation = _deviation(n, accuracy, correlation)
-    one = float(log_ndtr(bias / deviation)) if deviation else 0.0
+    p = checks.level(accuracy, "accuracy")
+    points = math.ceil(some(n, "n") * (1 - _correlation(correlation)))
+    # The tolerance keeps a whole number from being rounded to the one below.
+    within = math.floor(points * p + n * bias + 1e-9)
+    one = float(np.log1p(-betainc(within + 1, points - within, p))) if within < points else 0.0
     wanted = math.log(checks.level(probability, "probability"))
     # Compared before dividing: `one` may be 0, or the quotient beyond the largest integer.
     return int(wanted / one) if wanted / _MOST_QUERIES > one else _MOST_QUERIES
@@ -70,8 +96,28 @@ def honest_points(
     """Return the fewest points at which the best of k submissions stays within `bias`."""
     if bias <= 0:
         raise InputError(f"bias must be above 0, got {bias}")
-    x = float(ndtri(checks.level(probability, "probability") ** (1 / some(k, "k"))))
-    return max(1, math.ceil((max(x, 0.0) * _deviation(1, accuracy, correlation) / bias) ** 2))
+    some(k, "k")
+
+    def enough(n: int) -> bool:
+        return k <= honest_submissions(
+            bias, n, accuracy=accuracy, correlation=correlation, probability=probability
+        )
+
+    # Counts are whole, so that a few points more may be too few again: from half of the number at
+    # which normal counts are enough, the first power of two that is.
+    x = float(ndtri(checks.level(probability, "probability") ** (1 / k)))
+    normal = (max(x, 0.0) / bias) ** 2 * accuracy * (1 - accuracy) * (1 - correlation)
+    most = max(1, math.ceil(normal / 2))
+    while not enough(most):
+        most *= 2
+    least = 0
+    while most - least > 1:
+        middle = (least + most) // 2
+        if enough(middle):
+            most = middle
+        else:
+            least = middle
+    return most
 
 
 def expected_maximum(k: int) -> float:
@@ -82,11 +128,10 @@ def expected_maximum(k: int) -> float:
     return float((x * k * np.exp(log_density)).sum() * (x[1] - x[0]))
 
 
-def _deviation(n: int, accuracy: float, correlation: float) -> float:
-    if not 0 <= correlation <= 1:
-        raise InputError(f"correlation must be in [0, 1], got {correlation}")
-    p = checks.level(accuracy, "accuracy")
-    return math.sqrt(p * (1 - p) * (1 - correlation) / some(n, "n"))
+def _correlation(value: float) -> float:
+    if not 0 <= value <= 1:
+        raise InputError(f"correlation must be in [0, 1], got {value}")
+    return value
 
 
 def some(value: int, name: str) -> int:

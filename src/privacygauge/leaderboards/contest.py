@@ -19,6 +19,7 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.analysts import ATTACKS, Analyst, Play, Trials, attacks_named, play
+from privacygauge.leaderboards.bisection import Bisection
 from privacygauge.leaderboards.bounds import (
     FEWEST_CLASSES,
     bias_for_labels,
@@ -140,7 +141,9 @@ class Contest:
         return play(self.analyst(attack), self.holdout, self.queries, rng, guard=guard)
 
     def analyst(self, attack: str) -> Analyst:
-        """Return the attack of this name; for metrics other than accuracy there is only one."""
+        """Return the attack of this name; for metrics other than accuracy there are two."""
+        if attack == Bisection.name:
+            return Bisection.told(self.holdout)
         if self.holdout.metric != ACCURACY:
             return LinearBayes.told(self.holdout)
         return ATTACKS[attack].make(self.knowledge)
@@ -217,6 +220,8 @@ def _digest(*arrays: np.ndarray) -> str:
 
 def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
     """Return the expected bias of an attack without knowledge; None if there is no formula."""
+    if attack == Bisection.name:
+        return None
     named = ATTACKS[attack]
     k = contest.queries
     metric = contest.holdout.metric
@@ -481,7 +486,8 @@ def contest_of(
     measure = chosen_metric(metric)
     if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
         raise InputError(
-            f"metric {measure.name} is attacked by nb alone, without logits: leave them out"
+            f"metric {measure.name} is attacked by nb, and by bisection where it applies, without "
+            "logits: leave both out"
         )
     truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
@@ -490,6 +496,9 @@ def contest_of(
     for guard in protected:
         answer_deviation(guard, holdout)  # checks that it goes with the metric
     names = tuple(attack.name for attack in chosen)
+    if measure != ACCURACY and Bisection.applies(holdout):
+        # Where a class is rare, random submissions learn nothing of what halving groups finds.
+        names += (Bisection.name,)
     return Contest(
         holdout=holdout,
         knowledge=knowledge,

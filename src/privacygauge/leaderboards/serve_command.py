@@ -444,6 +444,9 @@ def merge(
         found = merge_accounts(board, name, other, reason)
     best = "no score" if found.best is None else f"the score {found.best:.6g}"
     print(f"{name}: {found.submissions:,} submissions, {best}")
+    if found.not_chosen:
+        undone = ", ".join(map(str, found.not_chosen))
+        print(f"No longer chosen for the end, since a team has fewer choices: {undone}")
 
 
 @app.command()
@@ -486,6 +489,11 @@ def publish(
     from privacygauge.leaderboards.server import contest
 
     contest.publish(_connect(database), shown=not undo)
+    print(
+        "The results are hidden again: teams that looked have seen them"
+        if undo
+        else "The results are shown, and the contest is closed"
+    )
 
 
 @app.command()
@@ -536,13 +544,28 @@ def rescore(
 def export(
     file: Annotated[str, options.positional_argument("FILE|-", _FILE)],
     exact: Annotated[
-        bool, options.switch("--exact", "Add the exact scores, which no guard has answered.")
+        bool,
+        options.switch(
+            "--exact",
+            "Add the exact scores, which no guard has answered, and the private ones once results "
+            "are published.",
+        ),
     ] = False,
+    answers: Annotated[
+        str | None,
+        options.text_option(
+            "--answers",
+            "NPZ",
+            "Write the kept labels of all submissions to this file, for holdout log --predictions.",
+        ),
+    ] = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Write the log of all submissions, for the owner and for privacygauge holdout log.
 
     Example: privacygauge holdout serve export history.csv
+
+    Example: privacygauge holdout serve export history.csv --exact --answers answers.npz
     """
     from privacygauge.cli.output import check_json, emit_text
     from privacygauge.leaderboards.server.standings import as_csv, as_json_lines, entries
@@ -554,9 +577,28 @@ def export(
     # Readable by the owner alone: the log shows more than the board.
     earlier = os.umask(0o077)
     try:
+        if answers is not None:
+            _write_answers(database, answers)
         emit_text(form(entries(_connect(database), exact=exact)), file, "FILE")
     finally:
         os.umask(earlier)
+
+
+def _write_answers(database: str, answers: str) -> None:
+    """Write the kept labels, (k, points), and the points' places among the labels."""
+    import numpy as np
+
+    from privacygauge.leaderboards.history.submitted import labels_on
+    from privacygauge.leaderboards.server.watching import kept_answers
+
+    if not answers.endswith(".npz"):
+        raise InputError(f"--answers must end in .npz, got {answers}")
+    found, points = kept_answers(_connect(database))
+    every = labels_on(found, np.arange(len(points)))
+    try:
+        np.savez_compressed(answers, predictions=every, points=points)
+    except OSError as error:
+        raise InputError(f"{answers} cannot be written: {error.strerror or error}") from error
 
 
 def _connect(database: str) -> Engine:

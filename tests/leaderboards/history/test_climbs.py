@@ -95,6 +95,8 @@ def test_who_climbs_on_the_public_score_is_found(k, changed, fixed, least):
         audit = audit_leaderboard(contest(i, "alike", cheat))
         assert set(audit.suspects) <= {str(TEAMS)}
         found += audit.suspects == (str(TEAMS),)
+        # What honest work gives as well is said with the finding.
+        assert all("drawn at random" in finding.says for finding in audit.findings)
     assert found >= least
 
 

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
+from privacygauge.leaderboards.history.findings import history_warnings
 from privacygauge.leaderboards.history.reading import OWN, read_history
+from privacygauge.leaderboards.history.record import in_time
 
 SCORES = [0.61, 0.65, 0.7]
 EXPORTS = {
@@ -108,3 +110,35 @@ def test_rows_without_a_score_yet_are_left_out_and_counted(tmp_path):
     assert found.accounts == ("team-0", "team-1", "team-2", "team-3")
     assert found.private.tolist() == [0.4, 0.5, 0.6, 0.7]
     assert found.left_out == 4
+
+
+def columns(tmp_path, head, values):
+    """Return a file of three teams with one column of scores."""
+    file = tmp_path / "history.csv"
+    rows = "".join(f"{team},{value}\n" for team, value in zip("abc", values, strict=True))
+    file.write_text(f"account,{head}\n{rows}")
+    return file
+
+
+@pytest.mark.parametrize("head", ["score", "RMSE", "Public score"])
+def test_errors_above_one_are_read_as_errors(tmp_path, head):
+    file = columns(tmp_path, head, [900, 420.5, 200])
+    found = read_history(file, n=1000, metric="rmse:0:1000")
+    np.testing.assert_allclose(found.scores, [0.1, 0.5795, 0.8])
+
+
+@pytest.mark.parametrize("head", ["score", "QWK", "Public score"])
+def test_a_negative_kappa_counts_as_none(tmp_path, head):
+    file = columns(tmp_path, head, [-0.2, 0.1, 0.5])
+    assert read_history(file, n=1000, metric="qwk").scores.tolist() == [0.0, 0.1, 0.5]
+
+
+@pytest.mark.parametrize(("head", "metric"), [("AUC", "auc"), ("Macro F1", "macro-f1")])
+def test_a_column_called_as_the_metric_has_its_scores(tmp_path, head, metric):
+    file = columns(tmp_path, head, [0.6, 0.7, 0.9])
+    assert read_history(file, n=100, metric=metric).scores.tolist() == [0.6, 0.7, 0.9]
+
+
+def test_one_submission_is_too_few_in_english():
+    history = in_time(None, ["ann"], [0.5], n=10, n_classes=2)
+    assert "1 submission is too few to show anything." in history_warnings(history)

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.core.seeds import stream
 from privacygauge.leaderboards.history.findings import inspect
-from privacygauge.leaderboards.history.made import attacked_history
+from privacygauge.leaderboards.history.made import (
+    HABITS,
+    AccountSubmissions,
+    World,
+    attack_submissions,
+    attacked_history,
+    honest_work,
+    mix_works,
+)
 from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.leaderboards.history.scores import chance_scores, score_scan
+from tests.thorough import times
 
 TEAMS = 10
 EACH = 12
@@ -115,3 +130,130 @@ def test_who_changes_labels_at_random_is_found_where_models_waver(accounts):
             stream(i, "wavering", accounts), "top-2", n=400, teams=6, accounts=accounts
         )
         assert random_changes_in(history) < 0.001
+
+
+def findings_in(history: History) -> set[str]:
+    """Return the detectors that stand out at the level 0.95: Holm's first step."""
+    found = inspect(history, stream(1, "points")).evidence
+    return {test.detector.name for test in found if test.p_value * len(found) <= 0.05}
+
+
+def without_answers(history: History) -> History:
+    return replace(history, answers=None, labels=None)
+
+
+def refitted(rng: np.random.Generator, n: int, noise: float, each: int = 60) -> History:
+    """Return eight teams that each train one model again and again, whatever it scores."""
+    world = World.drawn(n, 2, rng)
+    works = []
+    for team in range(8):
+        model = world.logits(float(rng.uniform(1.5, 4.0)), world.errors(0.6, rng))
+        rows = [(model + world.errors(noise, rng)).argmax(axis=1) for _ in range(each)]
+        works.append(AccountSubmissions(f"team-{team}", np.stack(rows)))
+    return mix_works(world, works, rng)
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("n", [50, 100])
+def test_models_trained_again_on_few_points_are_no_scan(n, noise):
+    """A model in doubt on few points changes one or two labels at a time, to and fro."""
+    for i in range(3):
+        history = refitted(stream(i, "fitted again", n, noise), n, noise)
+        assert not findings_in(history)
+        assert not findings_in(without_answers(history))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.1, 0.2, 0.3, 0.5])
+@pytest.mark.parametrize("n", [50, 100, 200])
+def test_few_histories_of_models_trained_again_have_a_finding(n, noise):
+    games = times(30)
+    alarms = np.zeros(2)
+    for i in range(games):
+        history = refitted(stream(i, "many fitted again", n, noise), n, noise)
+        alarms += bool(findings_in(history)), bool(findings_in(without_answers(history)))
+    assert (alarms <= 0.05 * games).all()
+
+
+@pytest.mark.parametrize("n", [80, 100])
+@pytest.mark.parametrize("m", [2, 5])
+def test_a_scan_of_few_points_is_found_among_models_trained_again(n, m):
+    for i in range(3):
+        rng = stream(i, "scan of few points", n, m)
+        world = World.drawn(n, m, rng)
+        works = honest_work(world, rng, 6, 20, ("seeds",))
+        works.append(AccountSubmissions("scan", attack_submissions(world, "scan", n, rng)))
+        assert "one-label-scan" in findings_in(mix_works(world, works, rng, turns=1))
+
+
+@pytest.mark.parametrize(("m", "constants", "models"), [(10, 10, 20), (10, 5, 20), (5, 5, 10)])
+def test_constant_baselines_are_not_random_answers(m, constants, models):
+    """A file with one label everywhere is right on 1/m of the points, and tells one frequency."""
+    for i in range(3):
+        rng = stream(i, "constants", m, constants)
+        world = World.drawn(500, m, rng)
+        works = honest_work(world, rng, 8, 20, HABITS)
+        own = world.errors(0.6, rng)
+        rows = [np.full(500, label) for label in range(constants)] + [
+            world.logits(rng.uniform(1, 2.5), own + world.errors(0.4, rng)).argmax(axis=1)
+            for _ in range(models)
+        ]
+        works.append(AccountSubmissions("baselines", np.stack(rows)))
+        found = inspect(mix_works(world, works, rng), rng).evidence
+        assert not [
+            test.detector.name
+            for test in found
+            if test.p_value * len(found) <= 0.05 and "baselines" in test.accounts
+        ]
+
+
+def of_weak_trees(seed: int, n: int) -> History:
+    """Return noisy digits that one student classifies with trees of sixty records each."""
+    rng = np.random.default_rng(seed)
+    digits, labels = load_digits(return_X_y=True)
+    train, test, train_labels, truth = train_test_split(
+        digits + rng.normal(0, 6, digits.shape),
+        labels,
+        test_size=n,
+        random_state=seed,
+        stratify=labels,
+    )
+    accounts = []
+    rows = []
+    for student in range(5):
+        keep = rng.random(len(train)) < 0.6
+        for neighbours in rng.integers(1, 30, 10):
+            model = KNeighborsClassifier(int(neighbours)).fit(train[keep], train_labels[keep])
+            rows.append(model.predict(test))
+            accounts.append(f"student-{student}")
+    for i in range(40):
+        few = rng.integers(0, len(train), 60)
+        tree = DecisionTreeClassifier(max_features=2, random_state=i)
+        rows.append(tree.fit(train[few], train_labels[few]).predict(test))
+        accounts.append("trees")
+    answers = np.stack(rows)
+    return in_time(
+        rng.random(len(rows)),
+        accounts,
+        (answers == truth).mean(axis=1),
+        n=n,
+        n_classes=10,
+        answers=answers,
+        labels=truth,
+    )
+
+
+@pytest.mark.parametrize("n", [60, 120])
+def test_weak_trees_are_no_random_changes(n):
+    """Models that know hardly more than chance are not told from it on so few points."""
+    for seed in range(4):
+        assert not findings_in(of_weak_trees(seed, n))
+
+
+@pytest.mark.parametrize("m", [2, 10])
+def test_random_changes_of_a_model_on_few_points_are_found(m):
+    for i in range(3):
+        history = attacked_history(
+            stream(i, "changes on few points", m), "top-2", n=300, m=m, teams=6, queries=60
+        )
+        assert "random-changes" in findings_in(history)

@@ -146,3 +146,41 @@ def test_errors_in_place_of_scores_clear_nobody_and_accuse_nobody(leaked, classe
         assert "as error" in verdict(found).headline
         told = audit_leaderboard(in_time(None, names, scores, n=1000, n_classes=classes), guards=())
         assert not told.errors
+
+
+def strong(rng, n, skill):
+    """Return twelve teams right on 74 to 80%, of whom one comes up with a far better method."""
+    skills = [np.sort(rng.uniform(-0.05, 0, 10) + rng.uniform(0.74, 0.8)) for _ in range(12)]
+    skills.append(np.array([0.78] * 4 + [skill] * 6))
+    names = np.repeat(np.arange(13), [len(each) for each in skills])
+    order = np.argsort(rng.random(len(names)), kind="stable")
+    right = rng.binomial(n, np.concatenate(skills))
+    # Each team's own submissions keep their order.
+    order = order[np.argsort(names[order], kind="stable")][np.argsort(np.argsort(names[order]))]
+    return in_time(None, names[order], right[order] / n, n=n)
+
+
+@pytest.mark.parametrize("n", [50, 100, 300])
+@pytest.mark.parametrize("skill", [0.96, 0.98, 0.99, 0.995])
+def test_a_strong_method_on_few_points_is_right_on_all_by_luck(n, skill):
+    found = [
+        audit_leaderboard(strong(np.random.default_rng(i), n, skill), guards=()) for i in range(6)
+    ]
+    assert not any(one.suspects for one in found)
+
+
+def test_labels_that_got_out_of_few_points_are_worth_a_look():
+    boards = [
+        audit_leaderboard(board(np.random.default_rng(i), n=200, leaked=[(3, 0)]), guards=())
+        for i in range(5)
+    ]
+    assert sum(any("3" in hint.accounts for hint in one.hints) for one in boards) >= 4
+
+
+@pytest.mark.parametrize("n", [500, 2000])
+def test_labels_that_got_out_of_some_hundred_points_are_found(n):
+    boards = [
+        audit_leaderboard(board(np.random.default_rng(i), n=n, leaked=[(3, 0)]), guards=())
+        for i in range(5)
+    ]
+    assert sum("3" in one.suspects for one in boards) >= 4

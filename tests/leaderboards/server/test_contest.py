@@ -154,6 +154,15 @@ def test_over_http_a_metric_takes_scores_and_matrices(opened):
     assert "must be in [0, 1]" in wrong.json()["detail"]
 
 
+@pytest.mark.parametrize("head", ["ID;Label", "Id,label", "id,ID", "id,label"])
+def test_a_label_file_may_write_id_in_capitals(tmp_path, head):
+    mark = ";" if ";" in head else ","
+    (tmp_path / "labels.csv").write_text(f"{head}\n007{mark}1\n008{mark}0\n")
+    hidden = read_hidden(tmp_path / "labels.csv")
+    assert hidden.ids == ("007", "008")
+    assert hidden.values.astype(int).tolist() == [1, 0]
+
+
 def test_csv_in_any_order_of_ids(opened, tmp_path):
     names = [f"p{i:03}" for i in range(N)]
     rows = "".join(f"{name},{label}\n" for name, label in zip(names, TRUTH, strict=True))

@@ -151,7 +151,9 @@ def test_a_team_keeps_both_choices_and_all_receipts(place, own, theirs, finals, 
     contest.choose_submissions(board.engine, "ann", own, now())
     contest.choose_submissions(board.engine, "bea", theirs, now())
     contest.describe(board.engine, finals=finals)
-    merge_accounts(board, "ann", "bea", "one team")
+    found = merge_accounts(board, "ann", "bea", "one team")
+    # The organiser is told of the choices for which there is no room.
+    assert set(found.not_chosen) == {*own, *theirs} - kept
     assert chosen_submissions(board, "ann") == kept
     assert chosen_submissions(board, "bea") == set()
     assert [receipt.number for receipt in own_submissions(board, "ann", 0, 10)] == [1, 2, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import urllib.request
 from pathlib import Path
@@ -11,18 +12,20 @@ import numpy as np
 import pytest
 from typer.main import get_command
 
+from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError, OutputError
 from privacygauge.leaderboards.bounds import frequency_bias, transcript_nats
 from privacygauge.leaderboards.guards import guard_named
+from privacygauge.leaderboards.history.overfitting import final_gaps, overfitting
 from privacygauge.leaderboards.history.reading import read_history
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from privacygauge.leaderboards.oracle import Budget
 from privacygauge.leaderboards.serve_command import app
-from privacygauge.leaderboards.server import extra, open_board
+from privacygauge.leaderboards.server import contest, extra, open_board
 from privacygauge.leaderboards.server.accounts import add_account
 from privacygauge.leaderboards.server.database import connect
 from privacygauge.leaderboards.server.running import address, listening
-from privacygauge.leaderboards.server.standings import promise, standings
+from privacygauge.leaderboards.server.standings import ending, promise, standings
 from tests.leaderboards.server.serving import labels_of, served
 
 TRUTH = labels_of(0, 60, 3)
@@ -286,6 +289,64 @@ def test_a_contest_from_the_command_line(run, monkeypatch):
     assert [(x["account"], x["metric"], x["exact"]) for x in lines] == [("ann", "f1", 1.0)] * 2
     now = standings(board)
     assert (now.title, now.rules, now.per_day, now.finals) == ("Autumn", "Be fair.\n", 9, 2)
+    board.close()
+
+
+def ended(*, keep: bool = True, published: bool = True):
+    """Return a board with half of its points for the end, after a contest of six teams."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 400)
+    np.save("labels.npy", truth)
+    board = open_board("leaderboard.sqlite", truth, guard="exact", public=0.5, keep=keep)
+    for team in range(6):
+        board.admit(f"team-{team}")
+    for _ in range(8):
+        for team in range(6):
+            changed = rng.random(400) < 0.3 - 0.02 * team
+            board.submit(f"team-{team}", np.where(changed, 1 - truth, truth))
+    contest.describe(board.engine, finals=2)
+    contest.choose_submissions(board.engine, "team-0", [1, 7], "2026-01-01T00:00:00+00:00")
+    contest.publish(board.engine, shown=published)
+    return board
+
+
+def test_a_contest_that_has_ended_is_exported_for_the_audit(run):
+    """Private scores, choices and kept answers: what the audit of the end needs."""
+    board = ended()
+    run("export", "history.jsonl", "--exact", "--answers", "answers.npz")
+    rows = [json.loads(line) for line in Path("history.jsonl").read_text().splitlines()]
+    assert [row["number"] for row in rows if row["selected"]] == [1, 7]
+    history = read_history(
+        Path("history.jsonl"),
+        predictions=Path("answers.npz"),
+        labels=Path("labels.npy"),
+        n_private=200,
+    )
+    assert (history.n, history.n_private, len(history)) == (200, 200, 48)
+    # Scores are those of the kept answers on the public points.
+    np.testing.assert_allclose(history.scores, (history.answers == history.labels).mean(axis=1))
+    judged = next(team for team in overfitting(history).teams if team.account == "team-0")
+    (result,) = [x for x in ending(board.engine).results if x.account == "team-0"]
+    assert judged.private == pytest.approx(result.private)
+    assert not isinstance(final_gaps(history), Skipped)
+    assert os.stat("answers.npz").st_mode & 0o077 == 0
+    np.save("few.npy", np.zeros(100, int))
+    with pytest.raises(InputError, match="the places of its answers among the 100 labels in few"):
+        read_history(Path("history.jsonl"), predictions=Path("answers.npz"), labels=Path("few.npy"))
+    board.close()
+
+
+def test_private_scores_stay_hidden_until_results_are_published(run):
+    board = ended(published=False)
+    assert "private" not in json.loads(run("export", "-", "--exact").splitlines()[0])
+    board.close()
+
+
+def test_answers_that_were_not_kept_are_not_exported(run):
+    board = ended(keep=False)
+    with pytest.raises(InputError, match="has not kept every submission: begin one with --keep"):
+        run("export", "history.csv", "--answers", "answers.npz")
+    assert not Path("history.csv").exists()
     board.close()
 
 

@@ -11,6 +11,7 @@ from privacygauge.errors import BudgetError, InputError
 from privacygauge.leaderboards.history.made import attacked_history, honest_history
 from privacygauge.leaderboards.server import open_board
 from privacygauge.leaderboards.server.accounts import action_rows, show_account
+from privacygauge.leaderboards.server.rescoring import merge_accounts
 from privacygauge.leaderboards.server.watching import look
 from tests.thorough import quarter
 
@@ -77,6 +78,43 @@ def test_looks_are_few_and_share_the_level(place):
             looks = connection.exec_driver_sql("SELECT looks FROM board").scalar()
     # 20, 22, 25, 28, 31, 35, 39, 43, 48, 53 and 59: one more with each tenth.
     assert looks == 11
+    board.close()
+
+
+def mined(board, account, honest=("ann", "bea", "cid", "dee"), n=200):
+    """Send what honest teams and an account with random labels make by turns."""
+    labels = RNG(0).integers(0, 2, n)
+    rng = RNG(1)
+    models = {team: np.where(rng.random(n) < 0.8, labels, 1 - labels) for team in honest}
+    for turn in range(40):
+        board.submit(account, rng.integers(0, 2, n))
+        team = honest[turn % len(honest)]
+        changed = rng.random(n) < 0.15
+        board.submit(team, np.where(changed, 1 - models[team], models[team]))
+
+
+def mining(database):
+    board = open_board(database, RNG(0).integers(0, 2, 200), keep=True)
+    for name in ("ann", "bea", "cid", "dee", "miner", "team"):
+        board.admit(name)
+    mined(board, "miner")
+    return board
+
+
+@pytest.mark.parametrize("first", ["merged", "watched"])
+def test_a_team_answers_for_the_account_that_it_absorbed(place, first):
+    """Merging ends no limit, and alerts and limits reach the account that goes on."""
+    board = mining(place("board"))
+    if first == "watched":
+        assert [alert.account for alert in look(board.engine, throttle=1)] == ["miner"]
+        merge_accounts(board, "team", "miner", "one team")
+    else:
+        merge_accounts(board, "team", "miner", "one team")
+        assert [alert.account for alert in look(board.engine, throttle=1)] == ["team"]
+    with pytest.raises(BudgetError, match="team may make 1 submissions a day"):
+        board.submit("team", RNG(5).integers(0, 2, 200))
+    show_account(board.engine, "team", "they explained it")
+    board.submit("team", RNG(5).integers(0, 2, 200))
     board.close()
 
 

@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from privacygauge.leaderboards.oracle import Budget
 from privacygauge.leaderboards.server import open_board
 from privacygauge.leaderboards.server.accounts import add_account, renew_token, revoke_token
+from privacygauge.leaderboards.server.rescoring import void_submission
 from privacygauge.leaderboards.server.running import HEADERS, JsonLines
 from privacygauge.leaderboards.server.web import Rates, application
 from tests.leaderboards.server.serving import bearer, labels_of, npy
@@ -65,7 +66,7 @@ def test_labels_in_either_form(client, token):
     assert (first.json()["account"], second.json()["number"]) == ("ann", 2)
     assert first.json()["digest"] == second.json()["digest"]
     own = client.get("/submissions", headers=bearer(token)).json()
-    assert own == [first.json(), second.json()]
+    assert own == [each.json() | {"voided": False} for each in (first, second)]
     assert client.get("/submissions?after=1", headers=bearer(token)).json() == own[1:]
     assert client.get("/account", headers=bearer(token)).json() == {"account": 2, "total": 7}
 
@@ -276,3 +277,11 @@ def test_log_lines_of_other_messages():
     record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "a %s", ("b",), None)
     line = json.loads(JsonLines().format(record))
     assert (line["level"], line["message"]) == ("error", "a b")
+
+
+def test_a_team_sees_that_a_submission_was_voided(board, client, token):
+    for label in (0, 1):
+        client.post("/submissions", json=[label] * N, headers=bearer(token))
+    void_submission(board, 1, "a mistake")
+    own = client.get("/submissions", headers=bearer(token)).json()
+    assert [each["voided"] for each in own] == [True, False]

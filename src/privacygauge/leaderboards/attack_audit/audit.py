@@ -15,6 +15,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.leaderboards.attack_audit.options import AttackDesign
+from privacygauge.leaderboards.bisection import Bisection
 from privacygauge.leaderboards.contest import (
     AttackResult,
     ContestFindings,
@@ -256,7 +257,7 @@ def verdict(f: HoldoutAudit) -> Verdict:
     """
     grade = grade_of_attack(f.worst)
     # One trial has no interval, so nothing tells luck from gain.
-    if f.trials == 1 or (grade == NONE and widest(f) is not None):
+    if f.trials == 1 or (grade == NONE and (widest(f) is not None or few_hits_decide(f))):
         grade = UNTOLD
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
     said = tuple(_sentences(f))
@@ -315,6 +316,26 @@ def widest(f: HoldoutAudit) -> AttackResult | None:
     return max(open_ended, key=lambda r: r.corrected.high, default=None)
 
 
+_FEW_RARE = 10
+"""Largest number of examples of the rarer class of which one that is found decides the score."""
+
+
+def few_hits_decide(f: HoldoutAudit) -> bool:
+    """Return whether luck in a few trials may hide a large gain.
+
+    Where the rarer class has few examples, an attack that meets one gains nearly all there is, and
+    one that does not gains nothing. After t trials without, the probability of meeting one is at
+    most 1 - (1 - level)^(1/t).
+    """
+    rare = round((1 - f.largest_class) * f.n)
+    most = 1 - (1 - f.level) ** (1 / f.trials)
+    return (
+        Bisection.name in f.attacks
+        and rare <= _FEW_RARE
+        and most * (1 - f.worst.baseline) >= LIMITS[1]
+    )
+
+
 def about_scores(f: HoldoutAudit) -> str:
     """Return the scope of the numbers, with the kinds of score that they do not cover."""
     return SCORES if f.scored == "accuracy" else OF_METRIC
@@ -345,6 +366,13 @@ def _headline(f: HoldoutAudit, grade: Grade) -> str:
             f"It cannot be told from {several(f.trials, 'trial')}: {count(f.queries)} submissions "
             f"bought {points(wide.bias.value)} points from {guard_title(wide.guard)}, and up to "
             f"{points(wide.corrected.high)} are not excluded"
+        )
+    if grade is UNTOLD:
+        most = 1 - (1 - f.level) ** (1 / f.trials)
+        return (
+            f"It cannot be told from {several(f.trials, 'trial')}: none gained anything, but "
+            f"one of the few rare examples decides the score, and up to "
+            f"{points(most * (1 - f.worst.baseline))} points are not excluded"
         )
     if grade == NONE:
         tried = len(f.results)

@@ -43,8 +43,8 @@ class AttackDesign(Options):
     metric: str | Metric = asks(
         "METRIC",
         "How submissions are scored, such as auc, top:5 or rmse:0:100, or FILE.py:NAME of your "
-        "own. All but accuracy are attacked by nb alone, which knows how frequent each hidden "
-        "value is.",
+        "own. All but accuracy are attacked by nb, which knows how frequent each hidden value is, "
+        "and F1, balanced accuracy and kappa of two classes by bisection too.",
         default="accuracy",
         offers=names.METRICS,
         role=Role.CODE,

@@ -52,6 +52,10 @@ _CONTESTED = 50
 """Minimum number of points on which the neighbouring submissions disagree."""
 _POOLED = 5.0
 """Band for an account's sums, in standard deviations; wide, since its windows overlap."""
+_KNOWN = 0.03
+"""Upper limit on the share of points that an account's submissions know beyond a guess: trees
+fitted to sixty records know as little, and predict each other no better.
+"""
 
 
 def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
@@ -63,14 +67,44 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
             sizes, counts = np.unique(near.distance[rows], return_counts=True)
             # Of honest changes the most frequent number is at most that of six in ten (swaps).
             small[rows] |= near.distance[rows] == sizes[counts.argmax()]
+    small &= near.fresh
+    flags = np.zeros(len(history), np.bool_)
+    for code in range(len(history.names)):
+        rows = np.flatnonzero(small & (history.codes == code))
+        flags[rows] = _first_changes(history, near, rows)
 
     def counted(group: Sequence[int]) -> Bools:
-        return np.asarray(small[np.isin(history.codes, group) & near.fresh])
+        inside = np.isin(history.codes, group) & near.fresh
+        found = np.zeros(len(history), np.bool_)
+        # Accounts that share a scan share its points too.
+        rows = np.flatnonzero(small & inside)
+        found[rows] = _first_changes(history, near, rows)
+        return np.asarray(found[inside])
 
-    what = "differ from an earlier one in one or two labels, or always in as many"
-    return per_account_and_group(
-        history, SCAN, flags=small & near.fresh, counted=counted, rate=_MOST, what=what
-    )
+    what = "differ from an earlier one in one or two new labels, or always in as many"
+    return per_account_and_group(history, SCAN, flags=flags, counted=counted, rate=_MOST, what=what)
+
+
+def _first_changes(history: History, near: Nearness, rows: Ints) -> Bools:
+    """Return whether at least half of each submission's changes are made for the first time.
+
+    A scan changes a label once and moves on; of two changes, one may take the last step back. A
+    model that is trained again changes the same doubtful labels to and fro: on a small test set by
+    one or two at a time, so that the number of changes alone tells nothing.
+    """
+    assert history.answers is not None
+    # Labels that were put or replaced at a point, as one number for both.
+    seen = np.empty(0, np.int64)
+    first = np.zeros(len(rows), np.bool_)
+    for place, row in enumerate(rows):
+        answer = row_of(history.answers, int(row))
+        before = row_of(history.answers, int(near.nearest[row]))
+        points = np.flatnonzero(answer != before)
+        put, replaced = (labels[points].astype(np.int64) * history.n + points
+                         for labels in (answer, before))  # fmt: skip
+        first[place] = 2 * np.count_nonzero(~np.isin(put, seen)) >= len(points)
+        seen = np.unique(np.concatenate([seen, put, replaced]))
+    return first
 
 
 def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
@@ -115,7 +149,7 @@ def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
 def random_rows(history: History, near: Nearness) -> Bools:
     """Mark submissions, (k,), at chance in score and in agreement with each other."""
     assert history.n_classes is not None
-    inside = at_chance(history) & near.fresh
+    inside = at_chance(history) & near.fresh & ~near.constant
     others = int(np.count_nonzero(inside)) - 1
     if others < 1:
         return np.zeros(len(history), np.bool_)
@@ -192,7 +226,7 @@ def coins(history: History, near: Nearness) -> NeighbourPredictions:
     # Columns: contested points, hits, hits of a guess, and their variance.
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
-        of = np.flatnonzero((history.codes == code) & near.fresh)
+        of = np.flatnonzero((history.codes == code) & near.fresh & ~near.constant)
         codes = label_ranks(near.sample[of])
         for place, (others, counts) in enumerate(around(codes, WINDOW)):
             if len(others) >= _FEWEST:
@@ -343,7 +377,8 @@ def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> boo
         found.guess[rows] / found.contested[rows], 1 / history.n_classes
     )
     noise = math.sqrt(found.variance[rows].sum()) / (found.n_points * len(rows))
-    return bool(more.mean() <= _POOLED * noise)
+    # Too few points to exclude that weak models know something are no evidence.
+    return bool(more.mean() <= min(_POOLED * noise, _KNOWN - BAND * noise))
 
 
 def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evidence:

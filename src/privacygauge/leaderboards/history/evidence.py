@@ -290,7 +290,8 @@ FINAL_GAP = Detector(
     limits=(
         "Climbing on the public score is found, whatever it was meant for; not where most teams "
         "do it, nor in fewer than forty submissions. A team that relies more and more on what did "
-        "not last looks the same."
+        "not last looks the same: unless both parts were drawn at random, ask what it added before "
+        "you believe in a climb."
     ),
 )
 WIDE_GAP = Detector(
@@ -330,7 +331,8 @@ NEAR_PERFECT = Detector(
         "account to the next better one, times its place, is then as large as any other on average "
         "(Renyi); and the board improves at once by no more than others improve by their own best. "
         "Or a new method leaves more than a fifteenth of the errors, or is wrong on more than two "
-        "points in a thousand; of losses it leaves more than a thirtieth."
+        "points in a thousand, or on 0.65% as far as counting tells (on fewer than 460 points "
+        "nothing excludes it); of losses it leaves more than a thirtieth."
     ),
     limits=(
         "Labels that got out look like this; so does a true breakthrough to hardly any error, or "

@@ -205,7 +205,11 @@ def history_warnings(history: History) -> tuple[str, ...]:
             "read as percentages (87.8 as 87.8%)."
         )
     if len(history) < _FEW:
-        found.append(f"{len(history)} submissions are too few to show much.")
+        found.append(
+            f"{len(history)} submissions are too few to show much."
+            if len(history) != 1
+            else "1 submission is too few to show anything."
+        )
     unknown = "a submission was voided, accounts were merged, "
     if changed := replays.other_answers(history):
         found.append(

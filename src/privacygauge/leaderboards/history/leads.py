@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import binom, f
+from scipy.stats import beta, binom, f
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -31,6 +31,10 @@ linear models for digits are wrong on 8%, the first networks were on 0.8%.
 _NEARLY = 0.002
 """Share of wrong answers up to which answers are nearly the labels: networks for digits leave 0.3%
 where linear models leave 8%, and several accounts may have them.
+"""
+_AT_MOST = 0.0065
+"""Upper limit at 95% of the share of wrong answers, that of two in a thousand: on fewer points a
+method that is right on 99% has none wrong by luck.
 """
 _FEWER_LOSS = 30.0
 """The same factor for losses, of which no share is nearly none: that of a method with 70% right to
@@ -63,9 +67,9 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
     with the mean of all others' improvements, by the same distribution. The smaller of both
     p-values is doubled. A new method breaks that power law too, so further conditions keep a
     p-value at 1: the errors must be at most a fifteenth of the next account's (for j accounts
-    beyond three, one in ``5 j``) and at most two answers in a thousand, and fewer by more than
-    counting explains. Losses must be at most a thirtieth. What
-    fails them may be a leap (`leaps`).
+    beyond three, one in ``5 j``) and at most two answers in a thousand, with an upper limit of
+    0.65% (Clopper and Pearson 1934), and fewer by more than counting explains. Losses must be at
+    most a thirtieth. What fails them may be a leap (`leaps`).
     """
     return _tests_of_leaders(history, NEAR_PERFECT)
 
@@ -130,8 +134,10 @@ def _far_ahead(
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
         mean = float(later.mean())
         alone = 1.0
+        left = float(wrong[order[j - 1]])
         # Half an answer more: whole answers are floats here.
-        nearly = not known or loss or wrong[order[j - 1]] <= _NEARLY * n + 0.5
+        nearly = left <= _NEARLY * n + 0.5 and beta.ppf(0.95, left + 1, n - left) <= _AT_MOST
+        nearly = nearly or not known or loss
         fewer = least * (max(1.0, j / _FRIENDS) if known else j)
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
         if nearly and errors[j] >= fewer * errors[j - 1]:
@@ -140,7 +146,7 @@ def _far_ahead(
             rate = min(1.0, float(errors[j]) / n)
             # Counting alone: so few errors at the next account's rate, corrected for m accounts.
             # The mean loss of n points varies far less than by these factors.
-            counted = 0.0 if loss else float(binom.cdf(math.floor(wrong[order[j - 1]]), n, rate))
+            counted = 0.0 if loss else float(binom.cdf(math.floor(left), n, rate))
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
             alone = max(min(1.0, 2 * min(spaced, jump)), min(1.0, m * counted))
         found.append(

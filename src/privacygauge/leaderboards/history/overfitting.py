@@ -231,11 +231,18 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
         return found
     typical = _typical_gaps(history)
     return tuple(
-        test
+        replace(test, says=f"{test.says}{_OTHER_READING}")
         if _grew(history, code, usual=float(np.median(np.delete(typical, code))))
         else replace(test, p_value=1.0)
         for code, test in enumerate(found)
     )
+
+
+_OTHER_READING = (
+    ". If the private part is of another kind, such as a later month, and was not drawn at random, "
+    "honest work that added one thing after the other which worked in public only looks the same"
+)
+"""What a gap that grew may come from, said with every finding."""
 
 
 def _grew(history: History, code: int, usual: float) -> bool:

@@ -159,6 +159,8 @@ TIME = "time"
 """Optional column: ISO 8601, or a number."""
 ANSWERS = "predictions"
 """Optional column: a list of labels."""
+POINTS = "points"
+"""Optional array beside the submitted labels: the places of their points among all labels."""
 SUBMISSION = "submission"
 """Optional column: name of the submission."""
 
@@ -219,8 +221,9 @@ def read_history(
         Number of classes; default: counted in labels and predictions.
     predictions : Path, optional
         Submitted labels: .npy of shape (k, n) in the order of the file, .npz with a vector under
-        each submission's name, or with one array ``predictions``, or a folder with a file of each
-        submission's name: .npy, or .csv with a column of labels, perhaps beside one ``id``.
+        each submission's name, or with one array ``predictions``, perhaps beside ``points``, the
+        places of its columns among all labels, or a folder with a file of each submission's name:
+        .npy, or .csv with a column of labels, perhaps beside one ``id``.
     labels : Path, optional
         Hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
     metric : str, optional
@@ -240,7 +243,7 @@ def read_history(
     else:
         # Under another name than ours stand a platform's own scores, such as errors.
         exported = bool(rows) and all(str(name).strip().lower() != "score" for name in rows[0])
-        rows = list(_rename_columns(rows))
+        rows = list(_rename_columns(rows, metric))
         # Submissions without a score failed and do not count; but predictions in a file of their
         # own come in the order of all rows.
         if rows and predictions is None:
@@ -254,7 +257,7 @@ def read_history(
             f"{path} must have the columns {', '.join(COLUMNS)}, {', '.join(missing)} is missing"
         )
     answers = _inline(rows, path) if predictions is None else _answers(predictions, rows)
-    truth = None if labels is None else _labels(labels)
+    truth = None if labels is None else _labels(labels, predictions)
     size = n
     if size is None and truth is not None:
         size = len(truth)
@@ -265,6 +268,10 @@ def read_history(
     guard = _require_constant(rows, path, GUARD)
     scored = _metric(rows, path, metric)
     scores = _scores(rows, path, column="score", metric=scored, raw=exported)
+    if not exported and scored.worst is not None and max(scores) > 1:
+        # No share is above 1: a column of larger numbers holds the errors themselves.
+        exported = True
+        scores = _scores(rows, path, column="score", metric=scored, raw=exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)
     times = None
@@ -309,8 +316,11 @@ def read_history(
     )
 
 
-def _rename_columns(rows: Sequence[Row]) -> list[Row]:
-    """Rename known columns, and those of `PLATFORMS`, to our names, ignoring case."""
+def _rename_columns(rows: Sequence[Row], metric: str | None = None) -> list[Row]:
+    """Rename known columns, and those of `PLATFORMS`, to our names, ignoring case.
+
+    A column that is called as the metric has its scores.
+    """
     if not rows:
         return []
     ours = {name: str(name).strip().lower() for name in rows[0] if name not in _KNOWN}
@@ -321,7 +331,9 @@ def _rename_columns(rows: Sequence[Row]) -> list[Row]:
         if known in _KNOWN and known not in rows[0] and list(ours.values()).count(known) == 1
     }
     plain = {re.sub(r"[^a-z]", "", name): theirs for theirs, name in ours.items()}
-    for known, others in PLATFORMS.items():
+    by_metric = re.sub(r"[^a-z]", "", (metric or "").partition(":")[0].lower())
+    for known, named in PLATFORMS.items():
+        others = (*named, by_metric) if known == "score" else named
         theirs = next((plain[other] for other in others if other in plain), None)
         if theirs is not None and known not in rows[0] and known not in changed.values():
             changed[theirs] = known
@@ -373,9 +385,10 @@ def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: b
             raise InputError(
                 f"{path}: {column} must be a number, got {row.get(column)!r} in submission {i + 1}"
             ) from error
-    # Only exports hold errors; in a history of ours the scores are shares already.
-    if raw and metric.worst is None and metric.clipped:
+    # Kappa and R2 below 0 count as none.
+    if metric.worst is None and metric.clipped:
         return [max(0.0, value) for value in values]
+    # Only exports hold errors; in a history of ours the scores are shares already.
     if not raw or metric.worst is None:
         return values
     return [max(0.0, 1 - value / metric.worst) for value in values]
@@ -508,7 +521,7 @@ def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
 def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
     if path.is_dir():
         return _folder(path, rows)
-    arrays = _arrays(path, "predictions")
+    arrays = {name: array for name, array in _arrays(path, "predictions").items() if name != POINTS}
     if len(arrays) == 1 and next(iter(arrays.values())).ndim == 2:
         return next(iter(arrays.values()))
     names = [str(row.get(SUBMISSION, "")) for row in rows]
@@ -552,11 +565,25 @@ def _folder(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
     return _stack_predictions(found, names)
 
 
-def _labels(path: Path) -> NDArray[Any]:
+def _labels(path: Path, predictions: Path | None) -> NDArray[Any]:
+    """Return the hidden labels, (n,), on the points that predictions are about."""
     arrays = _arrays(path, "labels")
     if len(arrays) != 1:
         raise InputError(f"{path} must hold one array of labels, got {len(arrays)}")
-    return next(iter(arrays.values()))
+    every = next(iter(arrays.values()))
+    if predictions is None or predictions.suffix.lower() != ".npz" or predictions.is_dir():
+        return every
+    points = _arrays(predictions, "predictions").get(POINTS)
+    if points is None:
+        return every
+    # A server's answers are those to the points behind its guard.
+    whole = points.ndim == 1 and points.dtype.kind in "iu"
+    if not whole or (len(points) and not 0 <= points.min() <= points.max() < len(every)):
+        raise InputError(
+            f"{predictions} must have as points the places of its answers among the "
+            f"{len(every):,} labels in {path}: give the board's own"
+        )
+    return np.asarray(every[points])
 
 
 def _arrays(path: Path, what: str) -> Mapping[str, NDArray[Any]]:

@@ -37,6 +37,8 @@ _BESIDE = 3
 """Margin, in right answers, within which other accounts count as scoring like a group."""
 _CHANGES = 7
 """Minimum changes of the score in a run: a constant score is also always one off another."""
+_LEFT = 5
+"""Minimum number of wrong answers in a run: models with fewer left hardly move but by ones."""
 _GROUP = 8
 """Largest group of accounts among which a scan is suspected to be split."""
 BAND = 3.3
@@ -60,7 +62,20 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     if not history.exact:
         return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
     rows = [history.rows_of(code) for code in range(len(history.names))]
-    runs = [_single_steps(history, of) for of in rows]
+    # Largest share of single steps from any reference among those that move an account's score.
+    shares = np.zeros(len(rows))
+    for code, of in enumerate(rows):
+        for steps in _steps_from_references(history, history.n_correct[of]):
+            moved = steps[steps != 0]
+            if len(moved) >= _CHANGES:
+                shares[code] = max(shares[code], float(np.mean(np.abs(moved) == 1)))
+
+    def usual(group: Sequence[int]) -> float:
+        # The median of the other accounts: on few points everybody's score moves by ones.
+        beside = np.delete(shares, list(group))
+        return max(SINGLE, float(np.median(beside))) if len(beside) else SINGLE
+
+    runs = [_single_steps(history, of, usual((code,))) for code, of in enumerate(rows)]
     found = [
         _scan_evidence((name,), of, run)
         for name, of, run in zip(history.names, rows, runs, strict=True)
@@ -74,7 +89,7 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     group, log_p = best_group(
         [int(i) for i in np.argsort(typical, kind="stable") if runs[i][0] > limit],
         lambda some: (
-            _single_steps(history, _merge_rows(rows, some))[0]
+            _single_steps(history, _merge_rows(rows, some), usual(some))[0]
             if len(some) <= _GROUP and not _is_crowded(history, rows, some)
             else 0.0
         ),
@@ -82,7 +97,7 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     )
     if log_p < 0:
         merged = _merge_rows(rows, group)
-        run = _single_steps(history, merged)
+        run = _single_steps(history, merged, usual(group))
         taking = np.unique(history.codes[merged[run[1] : run[2] + 1]])
         names = tuple(history.names[i] for i in taking)
         found.append(_scan_evidence(names, merged, (log_p, *run[1:])))
@@ -117,28 +132,31 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
     )
 
 
-def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
-    """Return the log p-value of the longest run of single steps, and its first and last places."""
-    counts = history.n_correct[rows]
+def _steps_from_references(history: History, counts: Ints) -> list[Ints]:
+    """Return the steps, (k - 1,), to right answers from everything that a scan may start at."""
     if len(counts) < 2:
-        return 0.0, 0, 0
+        return []
     # Rounded scores with few values move by twos, as if around a base in between.
     finer = bool((history.n_correct % 2).any())
-    places = np.arange(1, len(counts))
-    recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
+    recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in range(1, len(counts))])
     ever = np.maximum.accumulate(counts)[:-1]
     # A scan may step from the last submission, from a best score that it keeps, or from a fixed
     # base.
-    references = [
-        counts[:-1],
-        recent,
-        ever,
-        *(np.full(len(places), c) for c in _bases(counts, finer)),
+    return [counts[1:] - reference for reference in (counts[:-1], recent, ever)] + [
+        counts[1:] - base for base in _bases(counts, finer)
     ]
+
+
+def _single_steps(history: History, rows: Ints, rate: float) -> tuple[float, int, int]:
+    """Return the log p-value of the longest run of single steps, and its first and last places.
+
+    `rate` is that of single steps in honest work.
+    """
+    counts = history.n_correct[rows]
     found = []
+    references = _steps_from_references(history, counts)
     # Submissions that leave the score where the reference is (steps of 0) are left out of the run.
-    for reference in references:
-        steps = counts[1:] - reference
+    for steps in references:
         moved = np.flatnonzero(steps != 0)
         single = np.abs(steps[moved]) == 1
         start, stop = longest_run(single)
@@ -146,12 +164,14 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
             continue
         # From the submission before the first step to the last step of the run.
         stretch = counts[moved[start] : moved[stop - 1] + 2]
-        moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES and _irregular(
-            stretch[1:], history.n_classes
+        moving = (
+            np.count_nonzero(np.diff(stretch)) >= _CHANGES
+            and np.median(history.n - stretch) >= _LEFT
+            and _irregular(stretch[1:], history.n_classes)
         )
         if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / history.n):
-            log_p = log_run_tail(stop - start, len(single), SINGLE)
-            found.append((log_p, int(places[moved[start]]), int(places[moved[stop - 1]])))
+            log_p = log_run_tail(stop - start, len(single), rate)
+            found.append((log_p, 1 + int(moved[start]), 1 + int(moved[stop - 1])))
     if not found:
         return 0.0, 0, 0
     log_p, first, last = min(found)

@@ -30,6 +30,8 @@ POINTS = 2_048
 """Size of the sample of points on which all pairs of submissions are compared."""
 _CANDIDATES = 256
 """Number of earlier submissions, the nearest on the sample, that are compared on all points."""
+_CONSTANT = 0.9
+"""Share of the points with one label from which a file is a constant baseline."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,15 @@ class Nearness:
     def fresh(self) -> Bools:
         """(k,) Whether the answers are new."""
         return np.asarray(self.copy_of == np.arange(len(self.copy_of)))
+
+    @property
+    def constant(self) -> Bools:
+        """(k,) Whether one label is the answer on nearly all sampled points.
+
+        Such a baseline tells how frequent its label is, and nothing about any point.
+        """
+        counts = [np.unique(row, return_counts=True)[1].max() for row in self.sample]
+        return np.asarray(np.array(counts) >= _CONSTANT * len(self.points))
 
 
 def nearness(history: History, rng: np.random.Generator) -> Nearness:

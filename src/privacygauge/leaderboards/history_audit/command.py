@@ -56,7 +56,8 @@ class LogRequest(Request):
     predictions: str | None = asks(
         "FILE",
         "Submitted labels: .npy of shape (submissions, N) in the order of HISTORY, or .npz with "
-        "an array under each name in its column submission.",
+        "an array under each name in its column submission, or as holdout serve export --answers "
+        "writes it.",
         role=Role.FILE,
     )
     labels: str | None = asks(

@@ -487,11 +487,15 @@ def read_hidden(path: Path) -> HiddenLabels:
     require_local(path, "labels are read from a file")
     if path.suffix.lower() == ".npy":
         return HiddenLabels(read_array(path, "labels"))
-    content = read_content(path, "labels", names=(_ID,))
+    content = read_content(path, "labels", names=(_ID, _ID.upper(), _ID.title()))
     if isinstance(content, Mapping):
         if len(content) != 1:
             raise InputError(f"{path} must hold one array of labels, got {len(content)}")
         return HiddenLabels(next(iter(content.values())))
+    if _ID not in content.columns:
+        # As in submissions, ID and Id are ids too.
+        named = [name for name in content.columns if str(name).strip().lower() == _ID]
+        content = content.rename(columns={named[0]: _ID}) if len(named) == 1 else content
     others = [name for name in content.columns if name != _ID]
     if len(others) != 1:
         raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")

@@ -89,6 +89,8 @@ class MergedAccount:
     """Better of the two accounts' scores on the board before; None for none."""
     best: float | None
     """Its score now: the one that a single account would have been shown; None for none."""
+    not_chosen: tuple[int, ...] = ()
+    """Choices for the end that the merger undid, since the board allows a team fewer."""
 
 
 def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAccount:
@@ -120,10 +122,15 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAc
             if each["hidden"]:
                 raise InputError(f"the account {each['name']} is hidden: show it first")
         used = stays["used"] + goes["used"]
+        both = FINAL.c.account_id.in_([stays["id"], goes["id"]])
+        choices = select(FINAL.c.number).where(both).order_by(FINAL.c.number)
+        before = connection.execute(choices).scalars().all()
         best = absorb_account(board, connection, stays, goes)
+        after = set(connection.execute(choices).scalars())
         write_action(connection, MERGE, goes["id"], f"into {name}: {reason}")
     shown = [each["best"] for each in (stays, goes) if each["best"] is not None]
-    return MergedAccount(used, max(shown, default=None), best)
+    undone = tuple(number for number in before if number not in after)
+    return MergedAccount(used, max(shown, default=None), best, undone)
 
 
 def absorb_account(
@@ -135,7 +142,8 @@ def absorb_account(
         (ACCOUNT.c.id == goes["id"]) | (ACCOUNT.c.merged_into == goes["id"])
     )
     connection.execute(moved.values(merged_into=stays["id"]))
-    gone = {"hidden": True, "token_id": None, "token_digest": None}
+    # Its daily limit goes over to the team.
+    gone = {"hidden": True, "token_id": None, "token_digest": None, "per_day": None}
     connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == goes["id"]).values(gone))
     used = stays["used"] + goes["used"]
     # The team keeps both choices for the end, as far as the board allows, its own first.
@@ -152,10 +160,12 @@ def absorb_account(
     kept = [{"account_id": stays["id"], "number": number} for number in theirs[:room]]
     _insert(connection, FINAL, kept)
     best, number = _replay_account(board, connection, stays)
+    # A limit that an alert set for one of them holds for the team.
+    limits = [row["per_day"] for row in (stays, goes) if row["per_day"] is not None]
     connection.execute(
         update(ACCOUNT)
         .where(ACCOUNT.c.id == stays["id"])
-        .values(used=used, best=best, best_number=number)
+        .values(used=used, best=best, best_number=number, per_day=min(limits, default=None))
     )
     return best
 

@@ -302,6 +302,12 @@ def own_submissions(board: Board, account: str, after: int, most: int) -> list[R
         return [receipt_of(row) for row in connection.execute(query).mappings()]
 
 
+def voided_submissions(board: Board) -> set[int]:
+    """Return the numbers of the submissions that the owner has voided."""
+    with reading(board.engine) as connection:
+        return set(connection.execute(select(VOIDED.c.number)).scalars())
+
+
 def latest_submissions(board: Board, account: str, most: int) -> list[Receipt]:
     """Return an account's latest receipts, the last first."""
     with reading(board.engine) as connection:
@@ -323,13 +329,6 @@ def chosen_submissions(board: Board, account: str) -> set[int]:
         holder = known_account(connection, account)
         own = select(FINAL.c.number).where(FINAL.c.account_id == holder["id"])
         return set(connection.execute(own).scalars())
-
-
-def exact_scores(engine: Engine) -> dict[int, float]:
-    """Return the exact scores of submissions on the points behind the guard, by number."""
-    with reading(engine) as connection:
-        rows = connection.execute(select(EXACT.c.number, EXACT.c.public))
-        return {row.number: row.public for row in rows}
 
 
 def log(engine: Engine) -> Iterator[Receipt]:
@@ -377,7 +376,9 @@ def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object
     it; ``account`` is the one that this was merged into.
 
     With `exact` the rows also hold the exact scores of submissions, as ``exact``. They reveal far
-    more than the guard's answers, and are for the owner's own audit.
+    more than the guard's answers, and are for the owner's own audit. Once results are published,
+    ``private`` has the scores on the points for the end too, and ``selected`` says which
+    submissions their team chose.
     """
     with reading(engine) as connection:
         board = _boards(connection, engine)
@@ -386,7 +387,8 @@ def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object
             ACCOUNT, ACCOUNT.c.id == SUBMISSION.c.account_id
         )
         sent_by = {row.number: row.name for row in connection.execute(sent)}
-    scores = exact_scores(engine) if exact else {}
+        scores = {row.number: row for row in connection.execute(select(EXACT))} if exact else {}
+        chosen = set(connection.execute(select(FINAL.c.number)).scalars())
     for receipt in log(engine):
         row = {
             **asdict(receipt),
@@ -395,7 +397,13 @@ def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object
             "voided": receipt.number in voided,
             "sent_by": sent_by[receipt.number],
         }
-        yield {**row, "exact": scores.get(receipt.number)} if exact else row
+        if exact:
+            score = scores.get(receipt.number)
+            row["exact"] = None if score is None else score.public
+            if board["published"]:
+                row["private"] = None if score is None else score.private
+                row["selected"] = receipt.number in chosen
+        yield row
 
 
 def as_json_lines(rows: Iterable[Mapping[str, object]]) -> str:

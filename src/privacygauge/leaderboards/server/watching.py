@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sqlalchemy import Engine, RowMapping, select, update
+from sqlalchemy import Engine, RowMapping, func, select, update
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
@@ -131,9 +131,13 @@ def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> 
     public = public_of(board)
     # Histories hold one integer per point.
     kept = board["keep"] and metric.form == "i" and metric.width(board["n_classes"]) == 1
+    into = ACCOUNT.alias()
+    # Merged accounts are one team, which answers for what either of them sent.
+    name = func.coalesce(into.c.name, ACCOUNT.c.name).label("name")
     query = (
-        select(SUBMISSION.c.number, SUBMISSION.c.score, ACCOUNT.c.name, EXACT.c.public)
-        .join(ACCOUNT)
+        select(SUBMISSION.c.number, SUBMISSION.c.score, name, EXACT.c.public)
+        .join(ACCOUNT, ACCOUNT.c.id == SUBMISSION.c.account_id)
+        .outerjoin(into, into.c.id == ACCOUNT.c.merged_into)
         .join(EXACT, EXACT.c.number == SUBMISSION.c.number)
         .where(SUBMISSION.c.number <= board["used"])
         .order_by(SUBMISSION.c.number)
@@ -157,6 +161,33 @@ def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> 
         shown=[row["score"] for row in rows],
         metric=board["metric"],
     )
+
+
+def kept_answers(engine: Engine) -> tuple[StoredAnswers, Ints]:
+    """Return the kept submissions on the points behind the guard, and these points' places.
+
+    Raises
+    ------
+    InputError
+        If the board kept none, or they are not one label per point.
+    """
+    with reading(engine) as connection:
+        board = begun_board(connection)
+        numbers = connection.execute(select(SUBMISSION.c.number).order_by(SUBMISSION.c.number))
+        every = list(numbers.scalars())
+        kept = set(connection.execute(select(KEPT.c.number)).scalars())
+    metric = metric_named(board["metric"])
+    if metric.form != "i" or metric.width(board["n_classes"]) != 1:
+        raise InputError(
+            f"answers by {metric.name} are not one label per point: leave --answers out"
+        )
+    if not every or not kept.issuperset(every):
+        raise InputError(
+            "the board has not kept every submission: begin one with --keep to have their answers"
+        )
+    public = public_of(board)
+    seen = np.ones(board["n"], np.bool_) if public is None else public
+    return _store_answers(engine, board, every, seen), np.flatnonzero(seen)
 
 
 def _store_answers(

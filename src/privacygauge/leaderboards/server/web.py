@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request
@@ -30,7 +30,12 @@ from privacygauge.leaderboards.server.running import (
     RateLimit,
     problems,
 )
-from privacygauge.leaderboards.server.standings import Standings, own_submissions, standings
+from privacygauge.leaderboards.server.standings import (
+    Standings,
+    own_submissions,
+    standings,
+    voided_submissions,
+)
 from privacygauge.leaderboards.server.team import add_team_page
 
 _MOST_RECEIPTS = 100
@@ -226,15 +231,25 @@ async def submit(
         )
 
 
+@dataclass(frozen=True)
+class ListedReceipt(Receipt):
+    """Receipt of an earlier submission."""
+
+    voided: bool
+    """Whether the owner has voided it since: it counts for nothing."""
+
+
 def receipts(
     request: Request,
     account: Account,
     after: Annotated[int, Query(description="Only those with higher numbers.", ge=0, le=_LAST)] = 0,
-) -> list[Receipt]:
+) -> list[ListedReceipt]:
     """Return your own submissions in order, at most 100 at once."""
     board: Board = request.app.state.board
+    voided = voided_submissions(board)
     return [
-        round_score(board, each) for each in own_submissions(board, account, after, _MOST_RECEIPTS)
+        ListedReceipt(**asdict(round_score(board, each)), voided=each.number in voided)
+        for each in own_submissions(board, account, after, _MOST_RECEIPTS)
     ]
 
 
