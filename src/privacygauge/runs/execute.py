@@ -569,6 +569,7 @@ def _do(run: Run, claims: Claims | None, work: Work, task: Task) -> int:
 
 
 LOCAL = ("loky", "threading")
+_MISSING = "--backend {} needs more packages: pip install 'privacygauge[scale]'"
 
 
 @contextmanager
@@ -596,7 +597,7 @@ def _dask(address: str | None) -> Iterator[None]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise InputError(_missing("dask")) from error
+        raise InputError(_MISSING.format("dask")) from error
     make: Any = Client  # untyped
     try:
         client = make(address, set_as_default=True)
@@ -622,7 +623,7 @@ def _ray(address: str | None) -> Iterator[None]:
         import ray
         from ray.util.joblib import register_ray
     except ImportError as error:
-        raise InputError(_missing("ray")) from error
+        raise InputError(_MISSING.format("ray")) from error
     try:
         ray.init(
             address=address,
@@ -639,7 +640,3 @@ def _ray(address: str | None) -> Iterator[None]:
             yield
     finally:
         ray.shutdown()
-
-
-def _missing(name: str) -> str:
-    return f"--backend {name} needs more packages: pip install 'privacygauge[scale]'"

@@ -23,6 +23,7 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import (
     DIGEST,
     UNREADABLE,
+    Layout,
     Record,
     Rows,
     Static,
@@ -35,7 +36,6 @@ from privacygauge.runs.contents import (
     layout_of,
     layouts,
     record_in,
-    static_layout,
     task_digest,
     unreadable,
 )
@@ -132,7 +132,9 @@ class Run:
         return [
             task
             for task in self.plan.tasks
-            if str(task.number) not in names or not self._agrees(task, expected)
+            if str(task.number) not in names
+            or self.folder.get(f"{_GROUP}/{DIGEST}/c/{task.number}/0")
+            != expected[f"{DIGEST}/c/{task.number}/0"]
         ]
 
     def n_done(self) -> int:
@@ -177,10 +179,6 @@ class Run:
         last = chunk_files(digest_layout(self.plan), {DIGEST: row}, task.number)
         for key, content in [*sorted(files.items()), *last.items()]:
             self.folder.set(f"{_GROUP}/{key}", content)
-
-    def _agrees(self, task: Task, expected: Mapping[str, bytes]) -> bool:
-        key = f"{DIGEST}/c/{task.number}/0"
-        return self.folder.get(f"{_GROUP}/{key}") == expected[key]
 
 
 def open_run(
@@ -382,7 +380,12 @@ def _stored_record(folder: Folder) -> Record | None:
 
 def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tuple[str, bytes]]:
     """Yield the initial files of a run by key, with one chunk of a static array at a time."""
-    given = {name: static_layout(record.plan, array) for name, array in static.items()}
+    given = {}
+    for name, array in static.items():
+        # One chunk, or one per task if units come first.
+        shape = array.values.shape
+        first = record.plan.units_a_task if array.dims[0] == record.plan.unit else shape[0]
+        given[name] = Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
     # The record comes first, so that the folder counts as a run's from its first file on.
     yield _RECORD, record.to_bytes()
