@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.register import METRICS
+from privacygauge.cli.runs import METRICS
 from privacygauge.errors import InputError
 from privacygauge.kinds.request import Metric
 from privacygauge.report.limits import Limit, never_exceeded, parsed_limits, policy_limits

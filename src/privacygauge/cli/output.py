@@ -51,6 +51,10 @@ def destination(
     return folder
 
 
+_ANOTHER = "choose another file with {}, or move the file away"
+"""Way out for a file that may not be replaced, with the flag that names it."""
+
+
 def print_line(line: str) -> None:
     """Print a line to the standard error, apart from results."""
     print(line, file=sys.stderr, flush=True)
@@ -60,7 +64,7 @@ def check_json(json: str | None, inputs: Collection[str | Path] = (), flag: str 
     """Test that the requested JSON file is writable and would replace nothing."""
     if json in (None, "-") or _is_stream(path := Path(str(json))):
         return
-    require_free(path.parent, [path.name], inputs=inputs, way_out=_another(flag))
+    require_free(path.parent, [path.name], inputs=inputs, way_out=_ANOTHER.format(flag))
     check_writable(path.parent)
 
 
@@ -74,11 +78,7 @@ def emit_text(text: str, to: str | Path, flag: str = "--json") -> None:
         path.write_text(text, encoding="utf-8")
         return
     check_writable(path.parent)
-    write_results(path.parent, {path.name: text.encode()}, way_out=_another(flag))
-
-
-def _another(flag: str) -> str:
-    return f"choose another file with {flag}, or move the file away"
+    write_results(path.parent, {path.name: text.encode()}, way_out=_ANOTHER.format(flag))
 
 
 def _is_stream(path: Path) -> bool:

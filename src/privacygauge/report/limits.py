@@ -96,7 +96,7 @@ def never_exceeded(limits: Collection[Limit]) -> list[str]:
     return [
         f"a limit of 1 on {limit.metric} is 100% and is never exceeded: 1% is {limit.metric}=1%"
         for limit in limits
-        if limit.value == _largest_limit(limit.metric) == 1
+        if limit.value == getattr(limit.metric, "most", math.inf) == 1
     ]
 
 
@@ -116,7 +116,8 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
         raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")
     # The equal name among the metrics, not the given text, knows its largest value.
     known_as = next(metric for metric in metrics if metric == name)
-    most = _largest_limit(known_as)
+    # A metric that does not state its largest value has none.
+    most: float = getattr(known_as, "most", math.inf)
     digits = number.strip().removesuffix("%")
     try:
         value = float(digits)
@@ -134,9 +135,3 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
         meant = f": did you mean {value / 100:g}?" if most == 1 < value <= 100 else ""
         raise InputError(f"{where}: a limit of {name} must be {rule}, got {number}{meant}")
     return Limit(known_as, value)
-
-
-def _largest_limit(metric: str) -> float:
-    """Return the largest valid limit on a metric; infinity if the metric does not state one."""
-    found: float = getattr(metric, "most", math.inf)
-    return found

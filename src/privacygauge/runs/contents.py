@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import frozen, short_list
-from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.core.release import Coins
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.plan import ArraySpec, Plan, Task, canonical
+from privacygauge.runs.threads import bytes_text, free_memory
 
 _LEVEL = 1
 

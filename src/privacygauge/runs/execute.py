@@ -31,11 +31,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.errors import InputError, PrivacyGaugeError
-from privacygauge.runs.claims import Claims, Watch, pause
 from privacygauge.runs.plan import Task
 from privacygauge.runs.sharing import Enough, Way, way
 from privacygauge.runs.source import files_beside, files_of_module, is_installed, is_theirs
-from privacygauge.runs.store import CLAIMS, Run, failing
+from privacygauge.runs.store import CLAIMS, Claims, Run, Watch, failing, pause
 from privacygauge.runs.threads import keep_one_thread, one_thread
 
 _MAIN = "__main__"
