@@ -18,6 +18,7 @@ from privacygauge.report.values import (
     Cell,
     Column,
     Content,
+    DataFrame,
     Json,
     Measure,
     Origin,
@@ -289,12 +290,17 @@ def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
     for name, make in report.frames.items():
         frame = make()
         if name.endswith(".parquet"):
-            file = io.BytesIO()
-            frame.to_parquet(file, engine="pyarrow", index=False)
-            found[name] = file.getvalue()
+            found[name] = parquet(frame)
         else:
             found[name] = frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
     return found
+
+
+def parquet(frame: DataFrame) -> bytes:
+    """Return a frame as a Parquet file."""
+    file = io.BytesIO()
+    frame.to_parquet(file, engine="pyarrow", index=False)
+    return file.getvalue()
 
 
 def write(report: Report, directory: str | Path, stem: str = "report") -> list[Path]:
