@@ -26,11 +26,11 @@ from privacygauge.runs.results import check_writable, require_free
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
+    from privacygauge.cli.output import Limit
     from privacygauge.kinds.command import Command
     from privacygauge.kinds.request import Request
     from privacygauge.kinds.session import Work
     from privacygauge.releases.audit import RiskRegister
-    from privacygauge.report.limits import Limit
     from privacygauge.report.values import Report
 
 CODE = "Code that the run was made with"
@@ -388,9 +388,8 @@ def register(
 
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
-    from privacygauge.cli.output import destination, emit_report
+    from privacygauge.cli.output import destination, emit_report, parsed_limits
     from privacygauge.releases.audit import REPORT, STEM, report_names, risk_register
-    from privacygauge.report.limits import parsed_limits
 
     # Each is a path, or a name and a path: `audits/model` or `model=audits/model`.
     pairs: list[tuple[str | None, str]] = []

@@ -57,7 +57,9 @@ def keep_one_thread() -> None:
     """
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
     limited_to(1)
-    _limit_torch(1)
+    # threadpoolctl does not know torch's own pool. Torch is not imported just for this.
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @contextlib.contextmanager
@@ -80,13 +82,7 @@ def one_thread() -> Iterator[None]:
                 else:
                     os.environ[name] = value
     if n_torch is not None:
-        _limit_torch(n_torch)
-
-
-def _limit_torch(n_threads: int) -> None:
-    # threadpoolctl does not know torch's own pool. Torch is not imported just for this.
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(n_threads)
+        sys.modules["torch"].set_num_threads(n_torch)
 
 
 _WORKER = re.compile(r"LokyProcess-(\d+)")
