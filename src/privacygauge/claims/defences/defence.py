@@ -141,11 +141,6 @@ def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     return kept
 
 
-def normalise_rows(p: Floats) -> Floats:
-    """Return rows divided by their sums, which must be above 0."""
-    return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)
-
-
 _TINY = float(np.finfo(np.float64).tiny)
 """Smallest normal number; replaces a probability of 0 before its logarithm is taken."""
 
@@ -177,7 +172,8 @@ class Binning(FixedRule):
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return the centres of the bins, (n, k), in rows that sum to 1."""
-        return normalise_rows(keep_class(bin_centres(p, self.width), p.argmax(axis=1), self.width))
+        kept = keep_class(bin_centres(p, self.width), p.argmax(axis=1), self.width)
+        return np.asarray(kept / kept.sum(axis=1, keepdims=True), np.float64)
 
 
 @dataclass(frozen=True)
@@ -210,7 +206,8 @@ class Rounding(FixedRule):
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return rounded probabilities, (n, k), in rows that sum to 1."""
         unit = 10.0**-self.digits
-        return normalise_rows(keep_class(np.round(p, self.digits), p.argmax(axis=1), unit))
+        kept = keep_class(np.round(p, self.digits), p.argmax(axis=1), unit)
+        return np.asarray(kept / kept.sum(axis=1, keepdims=True), np.float64)
 
 
 @dataclass(frozen=True)
