@@ -27,7 +27,7 @@ from privacygauge.classifiers.networks import LONG_2017, SONG_MITTAL_2021_RELU, 
 from privacygauge.classifiers.networks.engines import ENGINES
 from privacygauge.classifiers.networks.stacks import peak_memory, train_stacks
 from privacygauge.classifiers.trainer import Cohort
-from privacygauge.core.memory import bytes_text
+from privacygauge.runs.threads import bytes_text
 
 N, D, CLASSES, BATCH = 1000, 446, 30, 100
 

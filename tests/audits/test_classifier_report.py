@@ -12,11 +12,11 @@ from rich.console import Console
 
 from privacygauge.classifiers.audit.options import METRICS
 from privacygauge.classifiers.audit.result import Audit
+from privacygauge.cli.output import Limit, exceeded_limits
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.headline import exposure
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD, grade_of
-from privacygauge.report.limits import Limit, exceeded_limits
 from privacygauge.report.values import Verdict
 from tests.report.example import HOSTILE, example
 from tests.report.test_document import ESTIMATE, strict

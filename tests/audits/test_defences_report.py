@@ -15,6 +15,7 @@ from privacygauge.claims.defence_audit import sections as plots
 from privacygauge.claims.defence_audit.audit import DefenceAudit
 from privacygauge.claims.defence_audit.command import METRICS
 from privacygauge.claims.defence_audit.verdict import adversary, grade_of_left, verdict
+from privacygauge.cli.output import exceeded_limits, parsed_limits
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Transcript
@@ -24,7 +25,6 @@ from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.releases.line import line_of
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD
-from privacygauge.report.limits import exceeded_limits, parsed_limits
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Origin, Severity
 from tests.audits.example_defences import example

@@ -24,10 +24,10 @@ from privacygauge.claims.dtp_audit.audit import DtpAudit
 from privacygauge.claims.dtp_audit.options import METRICS
 from privacygauge.claims.dtp_audit.verdict import ABOVE, CERTAIN, SEEN, verdict
 from privacygauge.classifiers.learner import DtpRange
+from privacygauge.cli.output import Limit, exceeded_limits
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.releases.line import line_of
-from privacygauge.report.limits import Limit, exceeded_limits
 from privacygauge.report.render import files
 from privacygauge.report.values import Block, FoldedBlocks, Items, Section, Table
 from privacygauge.runs.results import LIST

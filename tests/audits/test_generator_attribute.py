@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
+from privacygauge.cli.output import Limit, exceeded_limits
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.detectable import detectable_with
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
-from privacygauge.report.limits import Limit, exceeded_limits
 from privacygauge.tables.attacks.closest import ClosestDistance
 from privacygauge.tables.attacks.density import MarginalRatio
 from privacygauge.tables.command import OF_ATTRIBUTE

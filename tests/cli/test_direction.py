@@ -11,8 +11,8 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.claims.claim_audit.command import METRICS as METRICS_OF_CLAIM
+from privacygauge.cli.output import Limit, exceeded_limits
 from privacygauge.language.audit.command import METRICS as METRICS_OF_LANGUAGE
-from privacygauge.report.limits import Limit, exceeded_limits
 from tests.classifiers.made import made_up
 from tests.cli.test_main import one_line, run_inside
 from tests.language.made_scores import made_scores

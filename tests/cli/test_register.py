@@ -9,8 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from privacygauge.cli.register import register
-from privacygauge.cli.runs import report
+from privacygauge.cli.runs import register, report
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.results import LIST

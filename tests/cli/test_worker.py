@@ -60,9 +60,9 @@ ASKED = {
 
 HASTY = """
 from privacygauge.__main__ import main
-from privacygauge.runs import claims
+from privacygauge.runs import store
 
-claims.BEAT, claims.LAPSE, claims.PAUSE = 0.1, float("{lapse}"), 0.05
+store.BEAT, store.LAPSE, store.PAUSE = 0.1, float("{lapse}"), 0.05
 main()
 """
 """The command line, with claims that lapse soon."""

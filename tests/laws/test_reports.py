@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.classifiers.candidates import SharedDesign
+from privacygauge.cli.output import Limit, check_limits, exceeded_limits
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim_designs import ManyRuns
@@ -32,7 +33,6 @@ from privacygauge.leaderboards.history.made import attacked_history, contest_his
 from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.releases.line import line_of
 from privacygauge.report import render
-from privacygauge.report.limits import Limit, check_limits, exceeded_limits
 from privacygauge.report.values import Origin, Plot, Report, Severity
 from privacygauge.tables.released_audit.audit import ReleasedAudit
 from tests.audits import example_attribute as column

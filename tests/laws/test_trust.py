@@ -11,8 +11,8 @@ import pytest
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
 from privacygauge.runs.contents import Record, record_in
+from privacygauge.runs.named import compared_code
 from privacygauge.runs.store import read_run
-from privacygauge.runs.user_code import compared_code
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.sample import made
 

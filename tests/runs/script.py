@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from privacygauge.errors import PrivacyGaugeError
-from privacygauge.runs import claims
+from privacygauge.runs import store
 from privacygauge.runs.execute import complete
 from privacygauge.runs.plan import Task
 from privacygauge.runs.sharing import sharing
@@ -108,7 +108,7 @@ def beside(lapse: float) -> AbstractContextManager[None]:
     """Return what shares runs with other processes, whose claims lapse after some seconds."""
     if not lapse:
         return contextlib.nullcontext()
-    claims.BEAT, claims.LAPSE, claims.PAUSE = lapse / 10, lapse, lapse / 20
+    store.BEAT, store.LAPSE, store.PAUSE = lapse / 10, lapse, lapse / 20
     return sharing()
 
 

@@ -40,7 +40,7 @@ def by_zarr(
             shape=layout.shape,
             chunks=layout.chunks,
             dtype=layout.dtype,
-            fill_value=layout.fill,
+            fill_value=np.nan if layout.dtype.startswith("float") else 0,
             dimension_names=layout.dims,
             compressors=[ZstdCodec(level=1)] * layout.compressed + [Crc32cCodec()],
             config={"write_empty_chunks": True},

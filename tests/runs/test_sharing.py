@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import OutputError
-from privacygauge.runs import claims
-from privacygauge.runs.claims import CLAIMS, Claims
+from privacygauge.runs import store
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import Task
 from privacygauge.runs.sharing import Way, end_of_sharing, sharing, way
-from privacygauge.runs.store import Run, open_run, read_run
+from privacygauge.runs.store import CLAIMS, Claims, Run, open_run, read_run
 from tests.runs.s3 import BUCKET, objects, serving
 from tests.runs.sample import Work, contents, made, plan, static
 from tests.runs.test_survival import started
@@ -40,7 +39,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let claims lapse within a moment."""
     for name, seconds in (("BEAT", 0.02), ("LAPSE", 0.4), ("PAUSE", 0.02)):
-        monkeypatch.setattr(claims, name, seconds)
+        monkeypatch.setattr(store, name, seconds)
 
 
 def opened(path: str | Path) -> Run:
@@ -112,7 +111,7 @@ def test_what_others_hold_is_left_to_them(tmp_path, alone, hasty) -> None:
         with Claims().held(run, plan().tasks[4]) as mine:
             assert mine
             begun.set()
-            time.sleep(3 * claims.LAPSE)  # it beats, so it does not lapse
+            time.sleep(3 * store.LAPSE)  # it beats, so it does not lapse
             run.write(plan().tasks[4], Work()(plan().tasks[4]))
 
     thread = threading.Thread(target=other)
@@ -147,21 +146,21 @@ def test_a_claim_that_is_fresh_is_waited_for(tmp_path, hasty) -> None:
     (tmp_path / CLAIMS / "4.0").touch()
     start = time.monotonic()
     counted(run)
-    assert time.monotonic() - start >= claims.LAPSE
+    assert time.monotonic() - start >= store.LAPSE
 
 
 def test_what_another_ends_between_the_look_and_the_claim_is_not_done_again(
     tmp_path, monkeypatch
 ) -> None:
     run = opened(tmp_path)
-    claimed = claims._claim_task
+    claimed = store._claim_task
     task = plan().tasks[4]
 
     def late(*asked: object) -> str | None:
         run.write(task, Work()(task))
         return claimed(*asked)
 
-    monkeypatch.setattr(claims, "_claim_task", late)
+    monkeypatch.setattr(store, "_claim_task", late)
     with Claims().held(run, task) as mine:
         assert not mine
     assert run.folder.names(CLAIMS) == []

@@ -11,8 +11,8 @@ import pytest
 
 from privacygauge.runs import code_fingerprint, source
 from privacygauge.runs.code_fingerprint import code_of
+from privacygauge.runs.named import compared_code
 from privacygauge.runs.source import files_beside, is_installed, pieces_of, version_of
-from privacygauge.runs.user_code import compared_code
 
 MODULE = "def grown(x):\n    return x + {n}\n\nclass Forest:\n    depth = {n}\n"
 

@@ -23,11 +23,11 @@ from privacygauge.classifiers.exports import (
 )
 from privacygauge.classifiers.predictions import Pool, Predictions, predictions
 from privacygauge.core import checks
-from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.archives import SMALL
 from privacygauge.datasets.reading import CSV, FrameLike, long_columns, read_content
 from privacygauge.errors import InputError
 from privacygauge.runs.results import write_results
+from privacygauge.runs.threads import bytes_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,9 +19,9 @@ from privacygauge.classifiers.predictions import Predictions, predictions
 from privacygauge.classifiers.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
+from privacygauge.runs.named import import_object, names_code
 from privacygauge.runs.source import Code, RecordedCode
 from privacygauge.runs.store import read_run
-from privacygauge.runs.user_code import import_object, names_code
 
 if TYPE_CHECKING:
     import torch

@@ -25,7 +25,7 @@ from privacygauge.runs.options import Role
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
-    from privacygauge.report.limits import Limit
+    from privacygauge.cli.output import Limit
 
 
 R = TypeVar("R", bound=Request)
@@ -155,7 +155,7 @@ def asked_limits(
     """Return the limits of ``--fail-above``, then those of ``--policy``."""
     if not texts and policy is None:
         return ()  # the import takes time
-    from privacygauge.report.limits import parsed_limits, policy_limits
+    from privacygauge.cli.output import parsed_limits, policy_limits
 
     known = request.metrics or command.metrics
     limits = parsed_limits(texts, known)

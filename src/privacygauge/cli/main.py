@@ -17,8 +17,7 @@ from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from privacygauge.cli.commands import add_all, print_help
-from privacygauge.cli.register import register
-from privacygauge.cli.runs import report, resume, runs, worker
+from privacygauge.cli.runs import register, report, resume, runs, worker
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.kinds.request import HelpGroup
@@ -189,12 +188,27 @@ def _read_options(context: typer.Context, config: Path | None) -> None:
     """Make the options of a file the defaults of the command that is being parsed."""
     if config is None:
         return
+    from privacygauge.datasets.reading import read_toml
+    from privacygauge.runs.folder import place_text
+
     names: list[str] = []
     outer: Any = context
     while outer.parent is not None:
         names.insert(0, outer.info_name)
         outer = outer.parent
-    given = _options_in(config, "-".join(names), _all_names(outer.command))
+    # The values for this command by key, each with where it stands in the file.
+    file = place_text(config)
+    everything = read_toml(config, "config")
+    tables = {name: x for name, x in everything.items() if isinstance(x, Mapping)}
+    commands = list(_all_names(outer.command))
+    for name in tables:
+        if name not in commands:
+            close = get_close_matches(name, commands, n=1)
+            hint = f": did you mean [{close[0]}]?" if close else ""
+            raise InputError(f"{file}: there is no command {name!r}{hint}")
+    given = {name: (x, file) for name, x in everything.items() if name not in tables}
+    own = "-".join(names)
+    given |= {name: (x, f"{file}: [{own}]") for name, x in tables.get(own, {}).items()}
     # Options of the command by their flags, and its arguments by their names.
     known: dict[str, Parameter] = {}
     for parameter in context.command.params:
@@ -237,25 +251,6 @@ def _all_names(command: Any) -> Iterator[str]:
     for name, inner in getattr(command, "commands", {}).items():
         yield name
         yield from (f"{name}-{further}" for further in _all_names(inner))
-
-
-def _options_in(path: Path, command: str, commands: Iterator[str]) -> dict[str, tuple[Any, str]]:
-    """Return the values for a command by key, each with where it stands in the file."""
-    from privacygauge.datasets.reading import read_toml
-    from privacygauge.runs.folder import place_text
-
-    file = place_text(path)
-    everything = read_toml(path, "config")
-    tables = {name: x for name, x in everything.items() if isinstance(x, Mapping)}
-    names = list(commands)
-    for name in tables:
-        if name not in names:
-            close = get_close_matches(name, names, n=1)
-            hint = f": did you mean [{close[0]}]?" if close else ""
-            raise InputError(f"{file}: there is no command {name!r}{hint}")
-    found = {name: (x, file) for name, x in everything.items() if name not in tables}
-    own = tables.get(command, {})
-    return found | {name: (x, f"{file}: [{command}]") for name, x in own.items()}
 
 
 def _value_of(value: Any, parameter: Parameter, where: str) -> Any:

@@ -41,7 +41,23 @@ class GaussianGame:
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return rounds with fresh coins and fresh noise."""
-        return [self._round(rng) for _ in range(rounds)]
+        dealt = []
+        for _ in range(rounds):
+            n = self.n_targets
+            secret = _both_kinds(n, rng)
+            signal = self._signal(secret, rng)
+            stratum = rng.integers(self.n_classes, size=n)
+            shadow = worlds = None
+            if self.n_shadow:
+                member = _both_kinds(self.n_shadow, rng)
+                classes = rng.integers(self.n_classes, size=self.n_shadow)
+                shadow = Shadow({SIGNAL: self._signal(member, rng)}, member, classes)
+            if self.n_worlds:
+                inside = coin_flips(self.n_worlds, n, rng)
+                worlds = Worlds(signal, self._signal(inside, rng), inside)
+            observation = Observation({SIGNAL: signal}, stratum, shadow, worlds)
+            dealt.append(Round(observation, secret, np.arange(n)))
+        return dealt
 
     def auc(self) -> float:
         """Return the AUC, ``Phi(effect / sqrt 2)``."""
@@ -74,22 +90,6 @@ class GaussianGame:
     def _signal(self, member: Bools, rng: np.random.Generator) -> Floats:
         return rng.normal(size=member.shape) + self.effect * member
 
-    def _round(self, rng: np.random.Generator) -> Round:
-        n = self.n_targets
-        secret = _both_kinds(n, rng)
-        signal = self._signal(secret, rng)
-        stratum = rng.integers(self.n_classes, size=n)
-        shadow = worlds = None
-        if self.n_shadow:
-            member = _both_kinds(self.n_shadow, rng)
-            classes = rng.integers(self.n_classes, size=self.n_shadow)
-            shadow = Shadow({SIGNAL: self._signal(member, rng)}, member, classes)
-        if self.n_worlds:
-            inside = coin_flips(self.n_worlds, n, rng)
-            worlds = Worlds(signal, self._signal(inside, rng), inside)
-        observation = Observation({SIGNAL: signal}, stratum, shadow, worlds)
-        return Round(observation, secret, np.arange(n))
-
 
 @dataclass(frozen=True)
 class OffsetGame:
@@ -117,32 +117,32 @@ class OffsetGame:
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return rounds with fresh offsets, coins and noise."""
-        return [self._round(rng) for _ in range(rounds)]
+        dealt = []
+        for _ in range(rounds):
+            n = self.n_targets
+            secret = _both_kinds(n, rng)
+            inside = coin_flips(self.n_worlds, n, rng)
+            # Drawn once per record: a record that is easy to predict is so in every world.
+            offset = self.spread * rng.normal(size=n)
+            signal, worlds = (
+                (offset + self.effect * member)[..., None]
+                + rng.normal(size=(*member.shape, self.n_queries))
+                for member in (secret, inside)
+            )
+            if self.n_queries == 1:
+                signal = signal[..., 0]
+                worlds = worlds[..., 0]
+            # Attacks without worlds use a single signal: that of the first query.
+            alone = signal if signal.ndim == 1 else signal[:, 0]
+            observation = Observation(
+                {SIGNAL: alone}, np.zeros(n, np.int64), worlds=Worlds(signal, worlds, inside)
+            )
+            dealt.append(Round(observation, secret, np.arange(n)))
+        return dealt
 
     def auc(self) -> float:
         """Return the AUC with known offsets and q queries, ``Phi(effect sqrt(q / 2))``."""
         return float(ndtr(self.effect * np.sqrt(self.n_queries / 2)))
-
-    def _round(self, rng: np.random.Generator) -> Round:
-        n = self.n_targets
-        secret = _both_kinds(n, rng)
-        inside = coin_flips(self.n_worlds, n, rng)
-        # Drawn once per record: a record that is easy to predict is so in every world.
-        offset = self.spread * rng.normal(size=n)
-        signal, worlds = (
-            (offset + self.effect * member)[..., None]
-            + rng.normal(size=(*member.shape, self.n_queries))
-            for member in (secret, inside)
-        )
-        if self.n_queries == 1:
-            signal = signal[..., 0]
-            worlds = worlds[..., 0]
-        # Attacks without worlds use a single signal: that of the first query.
-        alone = signal if signal.ndim == 1 else signal[:, 0]
-        observation = Observation(
-            {SIGNAL: alone}, np.zeros(n, np.int64), worlds=Worlds(signal, worlds, inside)
-        )
-        return Round(observation, secret, np.arange(n))
 
 
 @dataclass(frozen=True)
@@ -172,22 +172,22 @@ class RandomisedResponse:
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return rounds with fresh bits and fresh answers."""
-        return [self._round(rng) for _ in range(rounds)]
+        dealt = []
+        for _ in range(rounds):
+            n = self.n_targets
+            secret = _both_kinds(n, rng)
+            # Flipped unless the draw falls below the probability of the truth.
+            answer = secret ^ (rng.random(n) >= self.truth)
+            # One draw for the whole round: a failure gives all its bits away.
+            if self.failure and rng.random() < self.failure:
+                answer = secret
+            observation = Observation({SIGNAL: answer.astype(np.float64)}, np.zeros(n, np.int64))
+            dealt.append(Round(observation, secret, np.arange(n)))
+        return dealt
 
     def auc(self) -> float:
         """Return the AUC: the probability of a right answer, since tied pairs count half."""
         return self.failure + (1.0 - self.failure) * self.truth
-
-    def _round(self, rng: np.random.Generator) -> Round:
-        n = self.n_targets
-        secret = _both_kinds(n, rng)
-        # Flipped unless the draw falls below the probability of the truth.
-        answer = secret ^ (rng.random(n) >= self.truth)
-        # One draw for the whole round: a failure gives all its bits away.
-        if self.failure and rng.random() < self.failure:
-            answer = secret
-        observation = Observation({SIGNAL: answer.astype(np.float64)}, np.zeros(n, np.int64))
-        return Round(observation, secret, np.arange(n))
 
 
 @dataclass(frozen=True)
@@ -229,14 +229,16 @@ class SharedNoiseGame:
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return rounds with fresh coins and fresh noise."""
-        return [self._round(rng) for _ in range(rounds)]
-
-    def _round(self, rng: np.random.Generator) -> Round:
-        n = self.n_targets
-        secret = _both_kinds(n, rng)
-        own = np.sqrt(1.0 - self.correlation) * rng.normal(size=n)
-        signal = self.effect * secret + own + np.sqrt(self.correlation) * rng.normal()
-        return Round(Observation({SIGNAL: signal}, np.zeros(n, np.int64)), secret, np.arange(n))
+        dealt = []
+        for _ in range(rounds):
+            n = self.n_targets
+            secret = _both_kinds(n, rng)
+            own = np.sqrt(1.0 - self.correlation) * rng.normal(size=n)
+            signal = self.effect * secret + own + np.sqrt(self.correlation) * rng.normal()
+            dealt.append(
+                Round(Observation({SIGNAL: signal}, np.zeros(n, np.int64)), secret, np.arange(n))
+            )
+        return dealt
 
 
 def _both_kinds(n: int, rng: np.random.Generator) -> Bools:

@@ -146,7 +146,15 @@ def best_threshold(members: Floats, nonmembers: Floats) -> float:
     """
     if len(members) == 0 or len(nonmembers) == 0:
         raise InputError("a threshold needs members and non-members")
-    return _best_of_sorted(np.sort(members), np.sort(nonmembers))
+    ascending = np.sort(members)
+    n_in = len(members)
+    first = np.concatenate([[True], ascending[1:] > ascending[:-1]])
+    candidates = ascending[first]
+    kept = n_in - np.flatnonzero(first)
+    rejected = np.searchsorted(np.sort(nonmembers), candidates, side="left")
+    # TPR + TNR times n_in * n_out, in integers; searched from the end for the largest best one.
+    gain = kept * len(nonmembers) + rejected * n_in
+    return float(candidates[len(gain) - 1 - np.argmax(gain[::-1])])
 
 
 def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> Thresholds:
@@ -178,7 +186,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
         a = inside[inside_ends[c] : inside_ends[c + 1]]
         b = outside[outside_ends[c] : outside_ends[c + 1]]
         if len(a) and len(b):
-            by_class[c] = _best_of_sorted(np.sort(a), np.sort(b))
+            by_class[c] = best_threshold(a, b)
         else:
             # Filled below, once the overall threshold is known.
             by_class[c] = np.nan
@@ -207,15 +215,3 @@ def order_by_class(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Int
     order = np.argsort(small, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(stratum, minlength=n_classes))])
     return order, ends
-
-
-def _best_of_sorted(members: Floats, nonmembers: Floats) -> float:
-    n_in = len(members)
-    n_out = len(nonmembers)
-    first = np.concatenate([[True], members[1:] > members[:-1]])
-    candidates = members[first]
-    kept = n_in - np.flatnonzero(first)
-    rejected = np.searchsorted(nonmembers, candidates, side="left")
-    # TPR + TNR times n_in * n_out, in integers; searched from the end for the largest best one.
-    gain = kept * n_out + rejected * n_in
-    return float(candidates[len(gain) - 1 - np.argmax(gain[::-1])])

@@ -17,8 +17,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.errors import InputError
+from privacygauge.runs.threads import bytes_text, free_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,11 +16,10 @@ from privacygauge.errors import InputError
 from privacygauge.kinds.request import R, Request, is_copied
 from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
-from privacygauge.runs.named import FILES
+from privacygauge.runs.named import FILES, code_in, compared_code
 from privacygauge.runs.options import Role
 from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run, unchecked_code
-from privacygauge.runs.user_code import code_in, compared_code
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from privacygauge.leaderboards.metric_forms import (
 from privacygauge.leaderboards.names import METRICS
 from privacygauge.leaderboards.own_metric import OwnMetric, Submitted
 from privacygauge.leaderboards.permuted_metrics import MACRO_F1, QUADRATIC_KAPPA, R_SQUARED
-from privacygauge.runs.user_code import code_digest, import_object, names_code
+from privacygauge.runs.named import code_digest, import_object, names_code
 
 _MOST = 700.0
 """Largest exponent in nats, such that exp(-_MOST) is still a float."""

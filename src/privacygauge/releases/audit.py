@@ -19,7 +19,6 @@ from privacygauge.errors import InputError
 from privacygauge.releases import report
 from privacygauge.releases.line import (
     SEVERITIES,
-    Number,
     RegisterLine,
     RegisterResult,
     joint_statement,
@@ -227,33 +226,33 @@ def card_metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     -----
     Keys as the Hugging Face Hub documents them for model cards.
     """
+    # Type, name, value and arguments of each metric.
+    metrics: list[tuple[str, str, float, Plain]] = []
+    made: dict[str, Plain] = {"made": line.made, "version": line.version, "seed": line.seed}
+    for number in (line.number, *line.further):
+        start = f"{line.task}-{number.name}"
+        found = number.estimate
+        name = f"{number.label}; guessing: {number.guessing}" if number.guessing else number.label
+        # A computed number has no interval.
+        if found is None:
+            metrics.append((start, name, number.value, {"method": number.method, **made}))
+            continue
+        args: Plain = {"level": found.level, "n": found.n, "method": plain(found.method), **made}
+        sure = f"of its {rate(found.level)} interval"
+        metrics += [
+            (start, name, number.value, args),
+            (f"{start}-low", f"Lower end {sure}", found.low, args),
+            (f"{start}-high", f"Upper end {sure}", found.high, args),
+        ]
     result: dict[str, Plain] = {
         "task": {"type": line.task, "name": f"Privacy audit: {line.kind}"},
         "dataset": {"type": "private", "name": dataset},
-        "metrics": [x for number in (line.number, *line.further) for x in _metrics(line, number)],
+        "metrics": [
+            {"type": kind, "name": name, "value": value, "args": args, "verified": False}
+            for kind, name, value, args in metrics
+        ],
     }
     return {"model-index": [{"name": line.name, "results": [result]}]}
-
-
-def _metrics(line: RegisterLine, number: Number) -> list[Plain]:
-    start = f"{line.task}-{number.name}"
-    found = number.estimate
-    name = f"{number.label}; guessing: {number.guessing}" if number.guessing else number.label
-    made: dict[str, Plain] = {"made": line.made, "version": line.version, "seed": line.seed}
-    # A computed number has no interval.
-    if found is None:
-        return [_metric(start, name, number.value, {"method": number.method, **made})]
-    args = {"level": found.level, "n": found.n, "method": plain(found.method), **made}
-    sure = f"of its {rate(found.level)} interval"
-    return [
-        _metric(start, name, number.value, args),
-        _metric(f"{start}-low", f"Lower end {sure}", found.low, args),
-        _metric(f"{start}-high", f"Upper end {sure}", found.high, args),
-    ]
-
-
-def _metric(kind: str, name: str, value: float, args: dict[str, Plain]) -> dict[str, Plain]:
-    return {"type": kind, "name": name, "value": value, "args": args, "verified": False}
 
 
 def card_section(line: RegisterLine) -> str:
@@ -330,8 +329,17 @@ def yaml_block(value: Mapping[str, Plain]) -> str:
 
 
 def _lines(value: Plain) -> list[str]:
-    if isinstance(value, str | bool | int | float):
-        return [_scalar(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return ['"infinite"']
+    if isinstance(value, float):
+        # YAML 1.1 reads 1e-05 as a text, as it has no point: digits instead of an exponent.
+        text = f"{Decimal(repr(value)):f}"
+        return [text if "." in text else f"{text}.0"]
+    if isinstance(value, str):
+        # `plain` replaced all characters that YAML does not allow, since they are not printable.
+        return [json.dumps(plain(value), ensure_ascii=False)]
+    if isinstance(value, bool | int):
+        return [json.dumps(value)]
     if not value:
         return ["{}" if isinstance(value, Mapping) else "[]"]
     # A list is a mapping without keys: each item begins with a dash, and its other lines are
@@ -348,16 +356,3 @@ def _lines(value: Plain) -> list[str]:
             indent = "  " if isinstance(x, Mapping) else ""
             found += [f"{key}:", *(indent + line for line in (first, *others))]
     return found
-
-
-def _scalar(value: str | bool | int | float) -> str:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return '"infinite"'
-        # YAML 1.1 reads 1e-05 as a text, as it has no point: digits instead of an exponent.
-        text = f"{Decimal(repr(value)):f}"
-        return text if "." in text else f"{text}.0"
-    if isinstance(value, str):
-        # `plain` replaced all characters that YAML does not allow, since they are not printable.
-        return json.dumps(plain(value), ensure_ascii=False)
-    return json.dumps(value)

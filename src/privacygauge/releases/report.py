@@ -90,19 +90,26 @@ def report(r: RegisterResult) -> Report:
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
     parts = ", ".join(f"{count(n)} {severity}" for severity, n in r.counts.items())
     audits = "One audit" if len(r.lines) == 1 else f"{count(len(r.lines))} audits"
-    gravest = (f"{plain(line.name)}: {line.headline}." for line in _open(r)[:_NAMED])
+    # Lines that need a decision: a few are named, the others only listed.
+    undecided = [line for line in r.lines if line.severity in _OPEN]
+    gravest = [f"{plain(line.name)}: {line.headline}." for line in undecided[:_NAMED]]
+    others = ", ".join(plain(line.name) for line in undecided[_NAMED:])
+    if others:
+        gravest.append(f"What was found in {others} needs a decision too: see below.")
     sentences = (
         f"{audits} of what is to be released: {parts}.",
-        *(*gravest, *_further_findings_text(r, "needs a decision too"), joint_level_text(r)),
+        *gravest,
+        joint_level_text(r),
     )
     # "Cannot be told" and "not judged" are not on the scale.
     held = scale if grade in scale else (grade,)
     advice: list[str] = []
-    for one in _open(r)[:_NAMED]:
+    for one in undecided[:_NAMED]:
         advice.append(f"{plain(one.name)}: {one.advice[0] if one.advice else one.headline}")
-    if not _open(r):
+    if not undecided:
         advice.append("Read the warnings of each audit before you rely on it.")
-    advice += _further_findings_text(r, "comes with advice of its own")
+    if others:
+        advice.append(f"What was found in {others} comes with advice of its own: see below.")
     advice.append("Keep this register with the release, and write it again after every new audit.")
     n_audits = len(r.lines)
     worst = r.severity
@@ -205,16 +212,6 @@ def lines_frame(r: RegisterResult) -> DataFrame:
     ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
     """
     return frame([_row(line) for line in r.lines])
-
-
-def _open(r: RegisterResult) -> list[RegisterLine]:
-    return [line for line in r.lines if line.severity in _OPEN]
-
-
-def _further_findings_text(r: RegisterResult, what: str) -> Iterator[str]:
-    if more := _open(r)[_NAMED:]:
-        names = ", ".join(plain(line.name) for line in more)
-        yield f"What was found in {names} {what}: see below."
 
 
 def _table(r: RegisterResult) -> Table:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.report.attacks.measures import highest_of
 from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, plot_label
-from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
-from privacygauge.report.values import Axes, Json, Measure, Text, text
+from privacygauge.report.numbers import count, rate, rounded_up
+from privacygauge.report.values import Axes, Json, Text, text
 
 MEMBER = (
     "A record that the model was trained on. A non-member is a record of the same kind that it was "
@@ -31,28 +30,6 @@ class Point:
     """Remaining leak, on the y axis: value, lower limit, upper limit."""
     beside: float | None = None
     """Position of a second, hollow marker on the y axis; None for no second marker."""
-
-
-def highest_measure(
-    name: str,
-    label: str,
-    found: Sequence[Estimate],
-    show: Callable[[Estimate], Shown],
-    guessing: str,
-    reversed_by: Sequence[str] = (),
-) -> Measure:
-    """Return the highest of several estimates as a measure for limits, without a card.
-
-    `found` has one estimate per defence. If attacks on some defences, `reversed_by`, are inverted,
-    no limit can be checked and the measure is skipped.
-    """
-    if reversed_by:
-        titles = ", ".join(map(plain, reversed_by))
-        left_out = Skipped(name, f"attacks take members for non-members with {titles}")
-        return Measure(name, label, left_out, Shown(DASH), guessing=guessing, card=False)
-    return highest_of(
-        name, label, found=found, show=show, guessing=guessing, missing="it was not asked for"
-    )
 
 
 def claim_shown(claim: PrivacyClaim) -> str:
@@ -91,12 +68,6 @@ def one_by_one(level: float) -> Text:
         "tables do not."
     )
     return text(told)
-
-
-def and_list(titles: Iterable[str]) -> str:
-    """Return names in a sentence: ``a, b and c``."""
-    names = [plain(title) for title in titles]
-    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more: int = 0) -> Axes:

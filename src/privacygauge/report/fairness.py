@@ -160,22 +160,6 @@ def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
     )
 
 
-def of_unnamed_people() -> Verdict:
-    """Return the verdict if attacks succeed on rows that seem to share unnamed people."""
-    return untold_verdict(
-        headline=(
-            "Cannot be told: several rows seem to be of the same person, and the file does not say "
-            "which"
-        ),
-        sentences=(CLUSTERED,),
-        advice=(
-            "Name the person, or the record, behind each row in a column, and give it with --unit "
-            "(unit=); or keep one row per person.",
-            "Audit again: this audit supports no decision about a release.",
-        ),
-    )
-
-
 def of_few_people(found: Comparison) -> Verdict:
     """Return the verdict if attacks succeed on the rows of too few people."""
     return untold_verdict(
@@ -200,6 +184,20 @@ CLUSTERED = (
     "Such rows count as one, and without a name for it nobody knows how many there are: what "
     "attacks find may be the chance of few people."
 )
+
+UNNAMED_PEOPLE = untold_verdict(
+    headline=(
+        "Cannot be told: several rows seem to be of the same person, and the file does not say "
+        "which"
+    ),
+    sentences=(CLUSTERED,),
+    advice=(
+        "Name the person, or the record, behind each row in a column, and give it with --unit "
+        "(unit=); or keep one row per person.",
+        "Audit again: this audit supports no decision about a release.",
+    ),
+)
+"""The verdict if attacks succeed on rows that seem to share unnamed people."""
 
 
 def warnings(found: Comparison) -> tuple[str, ...]:

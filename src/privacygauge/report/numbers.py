@@ -60,7 +60,7 @@ def percent(value: float, decimals: int = 1) -> str:
     >>> percent(0.6155), percent(0.6905)
     ('61.6%', '69.1%')
     """
-    return _hundredfold(value, decimals) + "%"
+    return _round_decimal(Decimal(repr(float(value))) * 100, decimals) + "%"
 
 
 def rate(value: float) -> str:
@@ -100,8 +100,8 @@ def percent_estimate(estimate: Estimate | Skipped, decimals: int | None = None) 
         places = 1
         while 0 < reach * 10**places < 0.2 and places < 6:
             places += 1
-    low, high = (_hundredfold(x, places) for x in (estimate.low, estimate.high))
-    return Shown(percent(estimate.value, places), low, high)
+    value, low, high = (percent(x, places) for x in (estimate.value, estimate.low, estimate.high))
+    return Shown(value, low.removesuffix("%"), high.removesuffix("%"))
 
 
 def tpr_estimate(estimate: Estimate, fpr: float) -> Shown:
@@ -210,10 +210,6 @@ def shorten(text: str) -> str:
     """Return a name, without its middle if it is longer than 80 characters."""
     # Long ids and paths often differ only at one of their ends: both are kept.
     return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
-
-
-def _hundredfold(value: float, decimals: int) -> str:
-    return _round_decimal(Decimal(repr(float(value))) * 100, decimals)
 
 
 def _bound(value: float, decimals: int, way: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +27,6 @@ from privacygauge.report.values import (
     Table,
     Tone,
     Whisker,
-    as_text,
     columns,
     finite,
     pick_values,
@@ -182,6 +182,19 @@ def terminal(report: Report) -> RenderableType:
     figures.add_column(overflow="fold")
     for name, value in _lines(report):
         figures.add_row(Text(name), Text(value))
+    tables: list[RenderableType] = []
+    for table in report.overview:
+        # Drawn cells have no form in a terminal.
+        shown = [i for i in range(len(table.columns)) if i not in table.drawn]
+        needed = [i for i in shown if table.columns[i].needed]
+        # The first form that fits: all columns; the needed columns, with intervals below their
+        # numbers; the needed columns without intervals.
+        narrow = Fitting(
+            terminal_table(table, needed, between="\n"), terminal_table(table, needed, between=None)
+        )
+        tables.append(Fitting(terminal_table(table, shown, between=" "), narrow))
+        if table.note:
+            tables.append(unmarked_text(table.note))
     found = report.verdict
     warnings = [unmarked_text(f"! {plain(x)}", "yellow") for x in report.origin.warnings]
     return Group(
@@ -191,25 +204,9 @@ def terminal(report: Report) -> RenderableType:
         *([*warnings, unmarked_text("")] if warnings else ()),
         *map(unmarked_text, filter(None, [_caution(report)])),
         figures,
-        *(part for table in report.overview for part in _overview(table)),
+        *tables,
         *map(unmarked_text, _not_done(report.origin)),
     )
-
-
-def _overview(table: Table) -> list[RenderableType]:
-    """Return a table that fits the terminal, with its note below.
-
-    The first form that fits: all columns; the needed columns, with intervals below their numbers;
-    the needed columns without intervals.
-    """
-    # Drawn cells have no form in a terminal.
-    shown = [i for i in range(len(table.columns)) if i not in table.drawn]
-    needed = [i for i in shown if table.columns[i].needed]
-    narrow = Fitting(
-        terminal_table(table, needed, between="\n"), terminal_table(table, needed, between=None)
-    )
-    fitting = Fitting(terminal_table(table, shown, between=" "), narrow)
-    return [fitting, unmarked_text(table.note)] if table.note else [fitting]
 
 
 def flat(cell: Content, between: str | None = " ") -> str:
@@ -280,7 +277,7 @@ def _number(measure: Measure, level: float) -> Json:
 
 def as_json(report: Report) -> str:
     """Return `document` as strict JSON in ASCII; equal reports give equal text."""
-    return as_text(document(report))
+    return json.dumps(document(report), allow_nan=False, indent=2) + "\n"
 
 
 def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:

@@ -6,7 +6,6 @@ gate, register line) reads it, whatever the kind.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -579,11 +578,6 @@ def table(
 
 DataFrame: TypeAlias = "pandas.DataFrame"
 """Stand-in for pandas' type, so that pandas is imported only when a table is made."""
-
-
-def as_text(document: Mapping[str, Json]) -> str:
-    """Return a document as strict JSON in ASCII."""
-    return json.dumps(document, allow_nan=False, indent=2) + "\n"
 
 
 def estimate_dict(estimate: Estimate | Skipped) -> dict[str, Json]:

@@ -81,6 +81,7 @@ class _Reach:
     unchecked: set[str] = field(default_factory=set)
     known: dict[int, tuple[object, str]] = field(default_factory=dict)
     waiting: deque[Callable[[], None]] = field(default_factory=deque)
+    modules: set[tuple[str, int]] = field(default_factory=set)
 
     def of(self, value: Any, owner: str) -> str:
         """Return a text that is equal for equal values; code in them is queued for a visit."""
@@ -107,9 +108,11 @@ class _Reach:
             self.unchecked.update(value.code.unchecked)
             return "recorded"
         if isinstance(value, types.FunctionType):
-            return self._later(_qualified_name(value), lambda: self._function(value))
+            self.waiting.append(lambda: self._function(value))
+            return f"code {_qualified_name(value)}"
         if isinstance(value, type):
-            return self._later(_qualified_name(value), lambda: self._class(value))
+            self.waiting.append(lambda: self._class(value))
+            return f"code {_qualified_name(value)}"
         if (parts := _parts(value)) is not None:
             return f"{type(value).__name__} {[self.of(part, owner) for part in parts]}"
         if isinstance(value, types.ModuleType):
@@ -124,10 +127,6 @@ class _Reach:
                 self._package(module)
             return f"compiled {_qualified_name(value)}"
         return self._data(value, owner)
-
-    def _later(self, name: str, look: Callable[[], None]) -> str:
-        self.waiting.append(look)
-        return f"code {name}"
 
     def _data(self, value: Any, owner: str) -> str:
         torch = sys.modules.get("torch")
@@ -217,35 +216,32 @@ class _Reach:
             else:
                 self.add(f"{name}({variable})", self.of(value, f"{variable} of {name}"))
         self._hunt([getattr(function, "__wrapped__", None)], name)
-        self._globals(function)
-
-    def _globals(self, function: types.FunctionType) -> None:
-        code = function.__code__
+        # The globals that it names.
         known = function.__globals__
         attributes = _names(code, _ATTRIBUTE)
-        for name in sorted(_names(code, _GLOBAL)):
-            if name in known:
-                self._global(str(known.get("__name__", "")), name, known[name], attributes)
-        for name in sorted(_names(code, ("IMPORT_NAME",))):
-            # Add the module that a function imports when called, whether or not it has been
-            # called.
-            package = str(known.get("__package__") or "")
-            files = files_of_module(name)
+        for variable in sorted(_names(code, _GLOBAL)):
+            if variable in known:
+                module = str(known.get("__name__", ""))
+                self._global(module, variable, known[variable], attributes)
+        # The modules that it imports when called, whether or not it has been called.
+        package = str(known.get("__package__") or "")
+        for imported in sorted(_names(code, ("IMPORT_NAME",))):
+            files = files_of_module(imported)
             if not files and package:
-                files = files_of_module(f"{package}.{name}")
+                files = files_of_module(f"{package}.{imported}")
             if files.cut:
                 self.unchecked.add(files.cut)
             for piece, text in pieces_of(files).items():
                 self.add(piece, text)
-            if not files and not is_theirs(name):
-                self._package(name)
+            if not files and not is_theirs(imported):
+                self._package(imported)
 
     def _global(self, module: str, name: str, value: Any, attributes: set[str]) -> None:
         if isinstance(value, types.ModuleType):
             # Visited once per importing module: modules may import each other.
-            if (module, id(value)) in self._modules:
+            if (module, id(value)) in self.modules:
                 return
-            self._modules.add((module, id(value)))
+            self.modules.add((module, id(value)))
             if not is_theirs(value.__name__):
                 self._package(value.__name__)
                 return
@@ -257,10 +253,6 @@ class _Reach:
             self.of(value, f"{module}.{name}")
         elif not (name.startswith("__") and name.endswith("__")):
             self.add(f"{module}.{name}", self.of(value, f"{module}.{name}"))
-
-    @functools.cached_property
-    def _modules(self) -> set[tuple[str, int]]:
-        return set()
 
     def _class(self, kind: type) -> None:
         for base in (*kind.__bases__, type(kind)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import frozen, short_list
-from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.core.release import Coins
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.plan import ArraySpec, Plan, Task, canonical
+from privacygauge.runs.threads import bytes_text, free_memory
 
 _LEVEL = 1
 
@@ -43,11 +43,6 @@ class Layout:
     """Name of the numpy type."""
     compressed: bool = True
     """Whether chunks are compressed; they always have a checksum."""
-
-    @property
-    def fill(self) -> float | bool:
-        """Fill value of unwritten chunks: NaN for floats, otherwise 0."""
-        return np.nan if np.dtype(self.dtype).kind == "f" else False
 
 
 def group_metadata(
@@ -102,32 +97,26 @@ def chunk_files(
         With every chunk, even one that holds only the fill value, so that an absent file is
         always a loss.
     """
-    return {
-        "/".join([name, "c", *map(str, place)]): content
-        for name, layout in layouts.items()
-        for place, content in _chunks(layout, values[name], start)
-    }
-
-
-def _chunks(
-    layout: Layout, rows: NDArray[Any], start: int
-) -> Iterator[tuple[tuple[int, ...], bytes]]:
-    """Yield the place and the bytes of each chunk; bytes equal zarr's, but are made much faster."""
     from google_crc32c import value
     from numcodecs.zstd import Zstd
 
-    encode = Zstd(level=_LEVEL).encode if layout.compressed else np.ndarray.tobytes
-    kind = np.dtype(layout.dtype).newbyteorder("<")
-    numbers = [range(-(-n // c)) for n, c in zip(rows.shape, layout.chunks, strict=True)]
-    for place in product(*numbers):
-        corner = (slice(i * c, (i + 1) * c) for i, c in zip(place, layout.chunks, strict=True))
-        part = rows[tuple(corner)]
-        # The last chunk of a dimension is padded to full length, as zarr does.
-        chunk = np.full(layout.chunks, layout.fill, kind)
-        chunk[tuple(map(slice, part.shape))] = part
-        content = encode(chunk)
-        at = (start // layout.chunks[0] + place[0], *place[1:])
-        yield at, content + value(content).to_bytes(4, "little")
+    # Bytes equal those of zarr, but are made much faster.
+    files = {}
+    for name, layout in layouts.items():
+        rows = values[name]
+        encode = Zstd(level=_LEVEL).encode if layout.compressed else np.ndarray.tobytes
+        kind = np.dtype(layout.dtype).newbyteorder("<")
+        numbers = [range(-(-n // c)) for n, c in zip(rows.shape, layout.chunks, strict=True)]
+        for first, *later in product(*numbers):
+            place = zip((first, *later), layout.chunks, strict=True)
+            part = rows[tuple(slice(i * c, (i + 1) * c) for i, c in place)]
+            # The last chunk of a dimension is padded to full length, as zarr does.
+            chunk = np.full(layout.chunks, np.nan if kind.kind == "f" else 0, kind)
+            chunk[tuple(map(slice, part.shape))] = part
+            content = encode(chunk)
+            key = "/".join([name, "c", *map(str, (start // layout.chunks[0] + first, *later))])
+            files[key] = content + value(content).to_bytes(4, "little")
+    return files
 
 
 def chunk_keys(name: str, layout: Layout, number: int) -> list[str]:
@@ -195,7 +184,13 @@ def read_chunks(
         If a chunk is damaged.
     """
     values = np.empty([len(some) for some in places], layout.dtype)
-    parts = [list(_by_chunk(some, c)) for some, c in zip(places, layout.chunks, strict=True)]
+    # Along each dimension and per chunk: its number, the indices of its values in the result, and
+    # those in the chunk.
+    parts = []
+    for some, length in zip(places, layout.chunks, strict=True):
+        owner = some // length
+        found = [(number, np.flatnonzero(owner == number)) for number in np.unique(owner).tolist()]
+        parts.append([(number, there, some[there] - number * length) for number, there in found])
     for part in product(*parts):
         numbers, there, here = zip(*part, strict=True)
         content = get("/".join([name, "c", *map(str, numbers)]))
@@ -203,14 +198,6 @@ def read_chunks(
             raise AbsentError
         values[_index(there)] = _decode_chunk(layout, content)[_index(here)]
     return values
-
-
-def _by_chunk(places: Selection, length: int) -> Iterator[tuple[int, Selection, Selection]]:
-    """Yield per chunk its number, the indices of its values in the result, and in the chunk."""
-    numbers = places // length
-    for number in np.unique(numbers).tolist():
-        there = np.flatnonzero(numbers == number)
-        yield number, there, places[there] - number * length
 
 
 def _index(places: Sequence[Selection]) -> tuple[Any, ...]:
@@ -280,13 +267,6 @@ def layouts(plan: Plan) -> dict[str, Layout]:
     }
 
 
-def static_layout(plan: Plan, array: Static) -> Layout:
-    """Return the layout of a static array: one chunk, or one per task if units come first."""
-    shape = array.values.shape
-    first = plan.units_a_task if array.dims[0] == plan.unit else shape[0]
-    return Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
-
-
 def digest_layout(plan: Plan) -> dict[str, Layout]:
     """Return the layout of the digests: one chunk of 32 bytes per task."""
     shape = (plan.n_tasks, 32)
@@ -311,27 +291,26 @@ def check_task_arrays(
             f"a task must give the arrays {short_list(plan.arrays)}, got "
             f"{short_list(sorted(values))}"
         )
-    return {name: _fitting(spec, task, name, values[name]) for name, spec in plan.arrays.items()}
-
-
-def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(given)
-    shape = (task.n_units, *spec.shape[1:])
-    if array.shape != shape:
-        raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
-    if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
-        raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
-    # A value beyond a narrower float becomes infinite, which is refused below.
-    with np.errstate(over="ignore"):
-        fitting = array.astype(spec.dtype, copy=False)
-    if fitting.dtype.kind == "f" and fitting.dtype.itemsize < array.dtype.itemsize:
-        beyond = np.isinf(fitting) & np.isfinite(array)
-        if beyond.any():
-            raise InputError(
-                f"{name} holds {array[beyond][0]:g}, which is beyond {spec.dtype}: plan a wider "
-                "type"
-            )
-    return fitting
+    converted = {}
+    for name, spec in plan.arrays.items():
+        array = np.asarray(values[name])
+        shape = (task.n_units, *spec.shape[1:])
+        if array.shape != shape:
+            raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
+        if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
+            raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
+        # A value beyond a narrower float becomes infinite, which is refused below.
+        with np.errstate(over="ignore"):
+            fitting = array.astype(spec.dtype, copy=False)
+        if fitting.dtype.kind == "f" and fitting.dtype.itemsize < array.dtype.itemsize:
+            beyond = np.isinf(fitting) & np.isfinite(array)
+            if beyond.any():
+                raise InputError(
+                    f"{name} holds {array[beyond][0]:g}, which is beyond {spec.dtype}: plan a "
+                    "wider type"
+                )
+        converted[name] = fitting
+    return converted
 
 
 _FORMAT = 1

@@ -31,11 +31,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.errors import InputError, PrivacyGaugeError
-from privacygauge.runs.claims import Claims, Watch, pause
 from privacygauge.runs.plan import Task
 from privacygauge.runs.sharing import Enough, Way, way
 from privacygauge.runs.source import files_beside, files_of_module, is_installed, is_theirs
-from privacygauge.runs.store import CLAIMS, Run, failing
+from privacygauge.runs.store import CLAIMS, Claims, Run, Watch, failing, pause
 from privacygauge.runs.threads import keep_one_thread, one_thread
 
 _MAIN = "__main__"
@@ -274,23 +273,31 @@ def complete(
     is_shared = way() is Way.BESIDE_OTHERS
     with run.folder.held(shared=is_shared), one_thread(), failing(run.path):
         if is_shared:
-            _until_all_are_done(run, work, n_jobs, progress)
-            return
-        run.folder.remove_unfinished()
-        run.folder.remove(CLAIMS)
-        _until_done(run, work, n_jobs, progress)
+            is_done = _until_all_are_done(run, work, n_jobs, progress)
+        else:
+            run.folder.remove_unfinished()
+            run.folder.remove(CLAIMS)
+            is_done = _until_done(run, work, n_jobs, progress)
+        if not is_done:
+            raise PrivacyGaugeError(
+                f"workers died {_ROUNDS} times without finishing a task (out of memory?): start "
+                f"again with fewer workers or more memory; the {run.n_done()} {run.plan.unit}s "
+                f"done in {run.path} are kept"
+            )
         # A killed worker leaves partial files even if others finished its tasks.
-        run.folder.remove_unfinished()
+        if not is_shared:
+            run.folder.remove_unfinished()
 
 
-def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | None) -> None:
+def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | None) -> bool:
+    """Compute the missing tasks; return False if workers keep dying without finishing one."""
     left = run.missing()
     in_vain = 0
     while in_vain < _ROUNDS:
         tally = _Tally(run, left, progress, had_workers=in_vain > 0)
         tally.tell(0)
         if not left:
-            return
+            return True
         if _attempt(tally, work, n_jobs):
             # Workers on other machines may have written to a different folder of the same path.
             lost = run.missing(verify=False)
@@ -299,17 +306,20 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
                     f"workers say they are done, but the results of {len(lost)} tasks are not in "
                     f"{run.path}: all machines must see the same folder under this path"
                 )
-            return
+            return True
         still = run.missing(verify=False)
         in_vain = 0 if len(still) < len(left) else in_vain + 1
         left = still
-    raise _in_vain(run)
+    return False
 
 
 def _until_all_are_done(
     run: Run, work: Work, n_jobs: int | None, progress: Progress | None
-) -> None:
-    """Compute the tasks that no other process has claimed, and wait for the rest."""
+) -> bool:
+    """Compute the tasks that no other process has claimed, and wait for the rest.
+
+    False as for `_until_done`.
+    """
     undone = {task.number for task in run.missing(verify=False)}
     left = run.missing()
     for task in left:
@@ -323,21 +333,13 @@ def _until_all_are_done(
         tally = _Tally(run=run, left=free, progress=progress, claims=claims, n_elsewhere=elsewhere)
         tally.tell(0)
         if not left:
-            return
+            return True
         in_vain = 0 if not free or _attempt(tally, work, n_jobs) else in_vain + 1
         still = run.missing(verify=False)
         if len(still) == len(left):
             pause()
         left = still
-    raise _in_vain(run)
-
-
-def _in_vain(run: Run) -> PrivacyGaugeError:
-    return PrivacyGaugeError(
-        f"workers died {_ROUNDS} times without finishing a task (out of memory?): start again "
-        f"with fewer workers or more memory; the {run.n_done()} {run.plan.unit}s done in "
-        f"{run.path} are kept"
-    )
+    return False
 
 
 @dataclass(frozen=True)
@@ -569,6 +571,7 @@ def _do(run: Run, claims: Claims | None, work: Work, task: Task) -> int:
 
 
 LOCAL = ("loky", "threading")
+_MISSING = "--backend {} needs more packages: pip install 'privacygauge[scale]'"
 
 
 @contextmanager
@@ -596,7 +599,7 @@ def _dask(address: str | None) -> Iterator[None]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise InputError(_missing("dask")) from error
+        raise InputError(_MISSING.format("dask")) from error
     make: Any = Client  # untyped
     try:
         client = make(address, set_as_default=True)
@@ -622,7 +625,7 @@ def _ray(address: str | None) -> Iterator[None]:
         import ray
         from ray.util.joblib import register_ray
     except ImportError as error:
-        raise InputError(_missing("ray")) from error
+        raise InputError(_MISSING.format("ray")) from error
     try:
         ray.init(
             address=address,
@@ -639,7 +642,3 @@ def _ray(address: str | None) -> Iterator[None]:
             yield
     finally:
         ray.shutdown()
-
-
-def _missing(name: str) -> str:
-    return f"--backend {name} needs more packages: pip install 'privacygauge[scale]'"

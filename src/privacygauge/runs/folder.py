@@ -302,19 +302,16 @@ class Folder:
                     # An interrupted write may have left a folder empty.
                     found = [x.name for x in entries if not x.is_dir() or _holds(x.path)]
             else:
-                found = self._listed(key)
+                from pyarrow.fs import FileSelector
+
+                with reaching(self.path) as (system, path):
+                    infos = system.get_file_info(FileSelector(f"{path}/{key}".rstrip("/")))
+                found = [info.base_name for info in infos if info.base_name]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise self._unread("", error) from error
-        return sorted(name for name in found if _is_kept(name))
-
-    def _listed(self, key: str) -> list[str]:
-        from pyarrow.fs import FileSelector
-
-        with reaching(self.path) as (system, path):
-            found = system.get_file_info(FileSelector(f"{path}/{key}".rstrip("/")))
-        return [info.base_name for info in found if info.base_name]
+        return sorted(name for name in found if not name.endswith(_PARTIAL))
 
     def remove_unfinished(self) -> None:
         """Remove the partial files of interrupted writes."""
@@ -385,13 +382,9 @@ def _lock(descriptor: int, path: str, shared: bool) -> None:
 
 def _holds(path: str) -> bool:
     try:
-        return any(map(_is_kept, os.listdir(path)))
+        return any(not name.endswith(_PARTIAL) for name in os.listdir(path))
     except OSError:  # unreadable, so it is not ours to ignore
         return True
-
-
-def _is_kept(name: str) -> bool:
-    return not name.endswith(_PARTIAL)
 
 
 def _create_file(file: str) -> BinaryIO:

@@ -23,8 +23,6 @@ _VERSIONS = "versions"
 """Setting of a plan that names the versions of packages."""
 _OWN = "privacygauge"
 """Key of the version of PrivacyGauge, among `_VERSIONS` or alone."""
-_ABSENT = object()
-"""Placeholder for a setting that a plan does not have."""
 CONTINUED = frozenset({"0.1.0"})
 """Earlier versions of PrivacyGauge whose runs this one continues: equal plans have equal results.
 """
@@ -286,12 +284,13 @@ def first_difference(there: Plan, here: Plan) -> str | None:
     str or None
         Such as ``"epochs is 50 there and 40 here"``.
     """
-    a, b = (dict(_leaves(plan)) for plan in (there, here))
+    # As JSON, which differs for settings that are equal in Python: 1, true, 1.0.
+    a, b = ({name: canonical(value) for name, value in _leaves(plan)} for plan in (there, here))
     # In the order of the earlier plan, then what only the later one has.
     for name in [*a, *(name for name in b if name not in a)]:
-        left = a.get(name, _ABSENT)
-        right = b.get(name, _ABSENT)
-        if _telling(left) != _telling(right):
+        left = a.get(name)
+        right = b.get(name)
+        if left != right:
             return f"{name} is {_short_text(left)} there and {_short_text(right)} here"
     return on_one_side(there.code.digests, here.code.digests)
 
@@ -357,13 +356,8 @@ def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
         yield ".".join(path), value
 
 
-def _telling(value: object) -> object:
-    """Return a key that differs for settings equal in Python: 1, true, 1.0; absent, null."""
-    return value if value is _ABSENT else canonical(value)
-
-
-def _short_text(value: object) -> str:
-    text = "not set" if value is _ABSENT else canonical(value).strip('"')
+def _short_text(value: str | None) -> str:
+    text = "not set" if value is None else value.strip('"')
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

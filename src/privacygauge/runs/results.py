@@ -38,7 +38,8 @@ def check_writable(directory: Path) -> None:
         If it stands for a URL that no installed package can write to.
     """
     directory = Path(directory)
-    if (remote := _remote(directory)) is not None:
+    if (url := url_of(directory)) is not None:
+        remote = Folder(url)
         remote.set(PROBE, b"")
         remote.remove(PROBE)
         return
@@ -83,9 +84,9 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
         earlier or its new content in full, and no hidden files are left.
     """
     final = [Path(directory) / name for name in files]
-    if (remote := _remote(Path(directory))) is not None:
+    if (url := url_of(directory)) is not None:
         for key, content in files.items():
-            remote.set(key, content)
+            Folder(url).set(key, content)
         return final
     # All names are chosen before any file exists, so that the clean-up misses none.
     hidden = [_sibling(path) for path in final]
@@ -102,12 +103,6 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
         for path in hidden:
             _remove(path)
     return final
-
-
-def _remote(directory: Path) -> Folder | None:
-    """Return the remote folder of a path that stands for a URL; None for a local path."""
-    url = url_of(directory)
-    return None if url is None else Folder(url)
 
 
 def _sibling(path: Path) -> Path:

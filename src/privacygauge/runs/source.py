@@ -196,20 +196,14 @@ def is_installed(file: str) -> bool:
     places = {Path(file).absolute(), Path(file).resolve()}
     if any(place.is_relative_to(root) for place in places for root in _install_roots()):
         return True
-    return any(_of_distribution(place) for place in places)
-
-
-def _of_distribution(file: Path) -> bool:
-    """Return whether a file is recorded by a distribution above it, or in an installer's folder.
-
-    Metadata without a record is not evidence: a project under development has it beside its code.
-    """
-    for folder in file.parents:
-        if folder.name in _OF_INSTALLERS or (folder.suffix == ".egg" and file != folder):
-            return True
-        if file.relative_to(folder).as_posix() in _recorded_files(folder):
-            return True
-    return False
+    # Metadata without a record is not evidence: a project under development has it beside its code.
+    return any(
+        folder.name in _OF_INSTALLERS
+        or folder.suffix == ".egg"
+        or place.relative_to(folder).as_posix() in _recorded_files(folder)
+        for place in places
+        for folder in place.parents
+    )
 
 
 _OF_INSTALLERS = ("site-packages", "dist-packages")

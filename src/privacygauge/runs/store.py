@@ -9,9 +9,15 @@ computed again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterator, Mapping
+import os
+import random
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +29,7 @@ from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.contents import (
     DIGEST,
     UNREADABLE,
+    Layout,
     Record,
     Rows,
     Static,
@@ -35,7 +42,6 @@ from privacygauge.runs.contents import (
     layout_of,
     layouts,
     record_in,
-    static_layout,
     task_digest,
     unreadable,
 )
@@ -132,7 +138,9 @@ class Run:
         return [
             task
             for task in self.plan.tasks
-            if str(task.number) not in names or not self._agrees(task, expected)
+            if str(task.number) not in names
+            or self.folder.get(f"{_GROUP}/{DIGEST}/c/{task.number}/0")
+            != expected[f"{DIGEST}/c/{task.number}/0"]
         ]
 
     def n_done(self) -> int:
@@ -177,10 +185,6 @@ class Run:
         last = chunk_files(digest_layout(self.plan), {DIGEST: row}, task.number)
         for key, content in [*sorted(files.items()), *last.items()]:
             self.folder.set(f"{_GROUP}/{key}", content)
-
-    def _agrees(self, task: Task, expected: Mapping[str, bytes]) -> bool:
-        key = f"{DIGEST}/c/{task.number}/0"
-        return self.folder.get(f"{_GROUP}/{key}") == expected[key]
 
 
 def open_run(
@@ -382,7 +386,12 @@ def _stored_record(folder: Folder) -> Record | None:
 
 def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tuple[str, bytes]]:
     """Yield the initial files of a run by key, with one chunk of a static array at a time."""
-    given = {name: static_layout(record.plan, array) for name, array in static.items()}
+    given = {}
+    for name, array in static.items():
+        # One chunk, or one per task if units come first.
+        shape = array.values.shape
+        first = record.plan.units_a_task if array.dims[0] == record.plan.unit else shape[0]
+        given[name] = Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
     # The record comes first, so that the folder counts as a run's from its first file on.
     yield _RECORD, record.to_bytes()
@@ -451,3 +460,123 @@ def _check_same(there: Record, here: Record, path: str, growing: Container[str])
                 f"{path} holds another run: the array {name} differs; choose another folder, or "
                 "the same data"
             )
+
+
+# Claims on the tasks of a run, to divide its work among processes that share its folder: small
+# files in the run's folder ``claims``, named TASK.TURN. A holder rewrites its claim every `BEAT`
+# seconds and removes it when the task is done. A claim that has not changed for `LAPSE` seconds of
+# the reader's own clock has lost its holder, and the task may be claimed for the next turn. Claims
+# only save work: two processes that compute the same task write the same bytes.
+
+BEAT = 20.0
+"""Seconds between two writes of a claim."""
+
+LAPSE = 180.0
+"""Seconds without a change after which a claim has lapsed: network file systems may show a state a
+minute old, and work in a compiled library may keep a process from writing."""
+
+PAUSE = 2.0
+"""Mean seconds between two reads of the other processes' claims."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Tasks of a run that a process may claim, as of its last read of the folder."""
+
+    turns: Mapping[int, int] = field(default_factory=dict)
+    """Turn of each task with a lapsed claim, at least 1, by task number; other tasks have turn
+    0."""
+
+    @contextlib.contextmanager
+    def held(self, run: Run, task: Task) -> Iterator[bool]:
+        """Try to claim a task for the ``with`` block; yield whether it is to be computed here."""
+        turn = self.turns.get(task.number, 0)
+        key = None if run.is_done(task) else _claim_task(run.folder, task, turn)
+        if key is None:
+            yield False
+            return
+        try:
+            with _beating(run.folder, key):
+                # Its earlier holder may have finished it between the first check and the claim.
+                yield not run.is_done(task)
+        finally:
+            run.folder.remove(key)
+
+
+class Watch:
+    """Observes the claims of other processes over time, to find lapsed ones."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._seen: dict[str, tuple[bytes | None, float]] = {}
+
+    def free(self, left: Sequence[Task]) -> tuple[list[Task], Claims]:
+        """Return the unclaimed tasks of `left` in random order, and the claims for them."""
+        numbers = {task.number for task in left}
+        # The last turn of each claimed task and when its claim was last seen to change.
+        latest: dict[int, tuple[int, float]] = {}
+        for name in self._run.folder.names(CLAIMS):
+            number, turn = _parts(name)
+            if number in numbers:
+                content = self._run.folder.get(f"{CLAIMS}/{name}")
+                # By this process's own clock, since those of other machines may differ.
+                if name not in self._seen or self._seen[name][0] != content:
+                    self._seen[name] = content, time.monotonic()
+                now = turn, self._seen[name][1]
+                latest[number] = max(latest.get(number, now), now)
+        lapsed = time.monotonic() - LAPSE
+        found = [x for x in left if x.number not in latest or latest[x.number][1] <= lapsed]
+        # Random, or processes that start together would all try the same tasks first.
+        random.SystemRandom().shuffle(found)
+        turns = {x.number: latest[x.number][0] + 1 for x in found if x.number in latest}
+        return found, Claims(turns)
+
+
+def pause() -> None:
+    """Sleep for a random time, so that processes do not stay in step."""
+    time.sleep(PAUSE * random.SystemRandom().uniform(0.5, 1.5))
+
+
+def _parts(name: str) -> tuple[int, int]:
+    number, turn, *_ = (*name.split("."), "0")
+    return (int(number), int(turn)) if number.isdigit() and turn.isdigit() else (-1, 0)
+
+
+def _claim_task(folder: Folder, task: Task, turn: int) -> str | None:
+    """Claim a task and return the key of the claim; None if another process holds it."""
+    key = f"{CLAIMS}/{task.number}.{turn}"
+    if folder.is_local:
+        return key if folder.create(key, _holder()) else None
+    # An object store shows writes at once. So of two processes that first write and then look, at
+    # most one finds itself alone; if neither does, both withdraw and return at different times.
+    own = f"{key}.{secrets.token_hex(8)}"
+    folder.set(own, _holder())
+    others = (_parts(name) for name in folder.names(CLAIMS) if f"{CLAIMS}/{name}" != own)
+    if any(number == task.number and later >= turn for number, later in others):
+        folder.remove(own)
+        return None
+    return own
+
+
+@contextlib.contextmanager
+def _beating(folder: Folder, key: str) -> Iterator[None]:
+    """Rewrite a claim every `BEAT` seconds."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT):
+            with contextlib.suppress(OutputError):  # the claim lapses, but the work goes on
+                folder.set(key, _holder())
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _holder() -> bytes:
+    """Return the content of a claim: host, process id, and a token that changes every time."""
+    return f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(8)}\n".encode()

@@ -1,4 +1,4 @@
-"""A worker's share of the machine: one thread, and its own GPU."""
+"""A worker's share of the machine: one thread, its own GPU, and the memory that is free."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ def keep_one_thread() -> None:
     """
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
     limited_to(1)
-    _limit_torch(1)
+    # threadpoolctl does not know torch's own pool. Torch is not imported just for this.
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @contextlib.contextmanager
@@ -79,13 +82,7 @@ def one_thread() -> Iterator[None]:
                 else:
                     os.environ[name] = value
     if n_torch is not None:
-        _limit_torch(n_torch)
-
-
-def _limit_torch(n_threads: int) -> None:
-    # threadpoolctl does not know torch's own pool. Torch is not imported just for this.
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(n_threads)
+        sys.modules["torch"].set_num_threads(n_torch)
 
 
 _WORKER = re.compile(r"LokyProcess-(\d+)")
@@ -124,3 +121,31 @@ def device_of(worker: int | None, n_devices: int) -> int | None:
     [None, 0, 1, 0]
     """
     return None if worker is None or n_devices < 2 else worker % n_devices
+
+
+def free_memory() -> int:
+    """Return the free memory of the machine or its container, whichever is less, in bytes."""
+    # Assumed if the system does not tell: little, so that work is rather refused than killed.
+    machine = 4 * 2**30
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                machine = int(line.split()[1]) * 1024
+                break
+    except OSError:
+        pass
+    # The limit of the container (cgroup v2), if there is one.
+    group = Path("/sys/fs/cgroup")
+    try:
+        most = (group / "memory.max").read_text().strip()
+        used = int((group / "memory.current").read_text())
+    except OSError:
+        return machine
+    return machine if most == "max" else min(machine, max(int(most) - used, 0))
+
+
+def bytes_text(n_bytes: int) -> str:
+    """Return a number of bytes as text, in GiB, MiB or bytes."""
+    if n_bytes >= 2**30:
+        return f"{n_bytes / 2**30:,.3g} GiB" if n_bytes < 2**50 else "more than a million GiB"
+    return f"{n_bytes / 2**20:.3g} MiB" if n_bytes >= 2**20 else f"{n_bytes} bytes"

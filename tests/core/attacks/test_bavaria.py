@@ -194,14 +194,15 @@ def test_the_priors_are_those_that_the_records_were_drawn_from() -> None:
     centre = np.where(inside, means[:, 0], means[:, 1])
     shown = Worlds(np.zeros(n), centre + np.sqrt(variances) * rng.normal(size=(k, n)), inside)
     both = world_groups(shown)
-    shared = are_alike(*both)
+    everyone = ((both[0].count > 0) & (both[1].count > 0))[:, 0]
+    shared = are_alike(*both, everyone)
     assert not shared.any()
     priors = variance_priors(*both, shared)
     for prior in priors:
         assert prior.mean[0] == pytest.approx(1.0, abs=0.02)
         assert prior.shape[0] == pytest.approx(8.0, abs=1.0)
     noise = tuple(p.posterior_mean(g) for p, g in zip(priors, both, strict=True))
-    found = means_prior(*both, noise, shared)
+    found = means_prior(*both, noise, both=everyone, shared=shared)
     assert [float(c[0]) for c in found.centre] == pytest.approx([3.0, 1.0], abs=0.03)
     assert [float(v[0]) for v in found.spread] == pytest.approx([2.0, 1.5], abs=0.06)
     assert found.together[0] == pytest.approx(1.2, abs=0.04)
@@ -224,7 +225,8 @@ def test_groups_are_alike_unless_means_or_variances_differ(shift, scale, expecte
         signals = np.where(member, shift + scale * rng.normal(size=(16, 200)), 0.0)
         signals = 0.05 * np.where(member, signals, rng.normal(size=(16, 200)))
         inside, outside = world_groups(Worlds(np.zeros(200), signals, member))
-        found.append(bool(are_alike(inside, outside)[0]))
+        both = ((inside.count > 0) & (outside.count > 0))[:, 0]
+        found.append(bool(are_alike(inside, outside, both)[0]))
     # Two looks at three standard errors: noise is beyond them in half a percent of the games.
     assert np.mean(found) == pytest.approx(expected, abs=0.1)
 

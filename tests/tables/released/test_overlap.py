@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from privacygauge.cli.output import exceeded_limits, parsed_limits
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
-from privacygauge.report.limits import exceeded_limits, parsed_limits
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.generators.generator import BayNet, Marginals
 from privacygauge.tables.released.copies import copied_alone, find_copies

@@ -54,8 +54,8 @@ from privacygauge.evaluate.headline import BestAttack
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction
-from privacygauge.report.attacks.measures import GUESSING, grade_basis
-from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
+from privacygauge.report.attacks.measures import GUESSING, grade_basis, highest_of
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict
 from privacygauge.report.grades import right_of
 from privacygauge.report.numbers import (
     DASH,
@@ -548,7 +548,7 @@ def _measures(f: DefenceResult) -> Iterator[Measure]:
     gravest = max(reached, key=lambda x: x.accuracy.value)
     highest = [x.accuracy for x in reached]
     areas = [c.left.auc for c in f.compared]
-    yield highest_measure(
+    yield highest_of(
         "accuracy",
         f"{right_of(gravest)} {which}",
         found=highest,
@@ -556,7 +556,7 @@ def _measures(f: DefenceResult) -> Iterator[Measure]:
         guessing=GUESSING,
         reversed_by=turned,
     )
-    yield highest_measure(
+    yield highest_of(
         "auc",
         f"AUC {which}",
         found=areas,

@@ -310,6 +310,33 @@ def _comparison_section(f: DefenceResult) -> Iterator[Block]:
         else (Column("Model right", group=cost), Column("Mean change", group=cost))
     )
     risk = "Risk that so many members do not exceed"
+    rows = []
+    # The undefended model first, as None.
+    for c in (None, *f.compared):
+        first = c or f.compared[0]
+        left = f.none if c is None else c.adaptive
+        name = Cell("none", ("the model as it is",))
+        if c is not None:
+            variant = (c.judged.variant,) if c.judged.variant else ()
+            tags = {"leaves least": c is f.best, "can be undone": c.undone}
+            below = (*variant, *claim(c))
+            name = Cell(c.judged.name, below, tuple(x for x in tags if tags[x]))
+        epoch = () if c is None or c.stopped is None else ("none is as accurate",)
+        if c is not None and isinstance(c.stopped, AfterEpoch):
+            epoch = (f"epoch {c.stopped.epoch}",)
+        early = Shown(DASH) if c is None else Cell(early_stopping_result(c), epoch)
+        model = right(first.before if c is None else first.after)
+        moved = Shown("0") if c is None else decimal_estimate(c.judged.distance, 2)
+        risks = [q.undefended if c is None else q.defended for q in first.judged.quantiles]
+        cells = (
+            name,
+            right(left.accuracy),
+            decimal_estimate(left.auc),
+            Shown(DASH) if c is None else right(c.non_adaptive.accuracy),
+            *((early, model) if f.n_shadows else (model, moved)),
+            *(decimal_estimate(x, 2) for x in risks),
+        )
+        rows.append(Row(cells, Tone.BEST if c is f.best else Tone.PLAIN))
     yield Table(
         "compared",
         "What is left to attack, and what the defence costs",
@@ -321,7 +348,7 @@ def _comparison_section(f: DefenceResult) -> Iterator[Block]:
             *costs,
             *(Column(rate(q.share), group=risk) for q in f.compared[0].judged.quantiles),
         ),
-        rows=tuple(_row(f, c) for c in (None, *f.compared)),
+        rows=tuple(rows),
         note=(
             f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
             "kinds of attackers; those of the model's accuracy, of the change and of the risk "
@@ -350,36 +377,6 @@ def _comparison_section(f: DefenceResult) -> Iterator[Block]:
         )
     yield note(*notes)
     yield from cost_plots(f)
-
-
-def _row(f: DefenceResult, c: ComparedDefence | None) -> Row:
-    """Return the row of a defence, or of the undefended model."""
-    first = c or f.compared[0]
-    left = f.none if c is None else c.adaptive
-    epoch = () if c is None or c.stopped is None else ("none is as accurate",)
-    if c is not None and isinstance(c.stopped, AfterEpoch):
-        epoch = (f"epoch {c.stopped.epoch}",)
-    early = Shown(DASH) if c is None else Cell(early_stopping_result(c), epoch)
-    model = right(first.before if c is None else first.after)
-    moved = Shown("0") if c is None else decimal_estimate(c.judged.distance, 2)
-    quantiles = first.judged.quantiles
-    return Row(
-        (
-            Cell("none", ("the model as it is",)) if c is None else _name(f, c),
-            right(left.accuracy),
-            decimal_estimate(left.auc),
-            Shown(DASH) if c is None else right(c.non_adaptive.accuracy),
-            *((early, model) if f.n_shadows else (model, moved)),
-            *(decimal_estimate(q.undefended if c is None else q.defended, 2) for q in quantiles),
-        ),
-        Tone.BEST if c is f.best else Tone.PLAIN,
-    )
-
-
-def _name(f: DefenceResult, c: ComparedDefence) -> Cell:
-    variant = (c.judged.variant,) if c.judged.variant else ()
-    tags = {"leaves least": c is f.best, "can be undone": c.undone}
-    return Cell(c.judged.name, (*variant, *claim(c)), tuple(x for x in tags if tags[x]))
 
 
 def _worst(name: str, title: str, c: ComparedDefence) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from privacygauge.classifiers.audit.verdict import MORE_RECORDS, doubtful
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.defences import (
     AfterEpoch,
     ComparedDefence,
@@ -74,8 +74,11 @@ def verdict(f: DefenceResult) -> Verdict:
     """
     helps = f.helps(f.best)
     spoken_of = f.best.left if helps else f.none
-    # If no defence helps, none was chosen: the undefended model needs no correction for them.
-    alone = None if helps else _undefended_audit_reach(f)
+    # If no defence helps, none was chosen: the undefended model needs no correction for them, and
+    # an audit of it alone counts where it shows more than the comparison.
+    by_itself = f.undefended.reached.accuracy
+    shows_more = by_itself.low > max(0.5, f.none.reached.accuracy.low)
+    alone = by_itself if shows_more and not helps else None
     grade = grade_of_left(spoken_of) if alone is None else grade_of(alone.low)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
     if hidden and grade in (NONE, UNTOLD):
@@ -91,7 +94,7 @@ def verdict(f: DefenceResult) -> Verdict:
     if grade == NONE and (least is None or least > DETECTABLE):
         return _verdict_too_few(f, least)
     behind = f"with {plain(f.best.title)}" if helps else "without a defence"
-    sentences = [*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f)]
+    sentences = list(_sentences(f))
     if grade == NONE and least is not None:
         sentences.append(
             f"What it could have found: with a probability of {rate(POWER)} it shows guesses that "
@@ -111,7 +114,7 @@ def verdict(f: DefenceResult) -> Verdict:
         headline = "No leak found, with a defence or without: no attack clearly beat guessing"
     elif not f.helps(best):
         what = "None of the defences helped" if many else "The defence did not help"
-        ranked = (f.none if _undefended_audit_reach(f) is None else f.undefended).reached.by_ranking
+        ranked = (f.none if alone is None else f.undefended).reached.by_ranking
         remaining = (
             ranked_pairs(f.none.auc) if ranked else f"guesses are right {undefended} of the time"
         )
@@ -176,14 +179,13 @@ def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
             f"{percent(f.none.reached.accuracy.low)} of the time, with it at most "
             f"{percent(f.best.left.at_most)}. No leak was found with it"
         )
-    # A defence that helps is described as in any other verdict: its cost, its guarantee.
-    described = (*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f))
     return untold_verdict(
         headline=_HELPS_TOO_FEW.format(name=name) if helps else TOO_FEW,
         sentences=(
             f"{found[:1].upper()}{found[1:]}, but an audit of this size could hardly have found "
             f"one: {shown}. A moderate leak begins at {percent(DETECTABLE)}.",
-            *(described if helps else ()),
+            # A defence that helps is described as in any other verdict: its cost, its guarantee.
+            *(_sentences(f) if helps else ()),
         ),
         unsaid=_limits_text(f) if helps else UNSHOWN,
         advice=(*MORE_RECORDS, *((_use(f, UNTOLD),) if helps else ())),
@@ -193,12 +195,6 @@ def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
 _HELPS_TOO_FEW = (
     "Cannot be told: {name} helps, but so few records may hide a moderate leak behind it"
 )
-
-
-def _undefended_audit_reach(f: DefenceResult) -> Estimate | None:
-    """Return the accuracy of auditing the undefended model alone; None if no higher than here."""
-    found = f.undefended.reached.accuracy
-    return found if found.low > max(0.5, f.none.reached.accuracy.low) else None
 
 
 def grade_of_left(left: BestAttack) -> Grade:
@@ -213,8 +209,9 @@ def adversary(c: ComparedDefence) -> str:
     return "an attacker who knows it" if c.by(c.adaptive) else "an attacker who undoes it"
 
 
-def _remaining_leak_text(f: DefenceResult) -> Iterator[str]:
-    """Yield the leak that the best defence leaves, by kind of attacker."""
+def _sentences(f: DefenceResult) -> Iterator[str]:
+    """Yield the leak that the best defence leaves, its cost, the alternatives and the doubt."""
+    # The leak that the best defence leaves, by kind of attacker.
     best = f.best
     name = plain(f.best.title)
     surprised = best.non_adaptive.accuracy.value
@@ -264,10 +261,7 @@ def _remaining_leak_text(f: DefenceResult) -> Iterator[str]:
             "it where attackers may find a better threshold than these did."
         )
     yield told
-
-
-def _alternatives_text(f: DefenceResult) -> Iterator[str]:
-    """Yield the alternatives to the best defence, and its cost."""
+    # The alternatives to the best defence, and its cost.
     if (mild := f.gentler) is not None:
         yield (
             f"{plain(mild.title)} leaves {percent(mild.left.accuracy.value)}, which this audit "
@@ -282,23 +276,22 @@ def _alternatives_text(f: DefenceResult) -> Iterator[str]:
                 "the true answers from the defended ones. It counts as no defence, whatever the "
                 "attacks of this audit reached."
             )
-    told = (
+    cost = (
         f"What {plain(f.best.title)} costs: the model is right about "
         f"{percent(f.best.after.value)} of new records, {percent(f.best.before.value)} without it"
     )
     if f.best.at_training:
-        yield f"{told}."
+        yield f"{cost}."
     else:
         yield (
-            f"{told}, and answers move by {decimal_estimate(f.best.judged.distance, 2)} on "
+            f"{cost}, and answers move by {decimal_estimate(f.best.judged.distance, 2)} on "
             "average; 0 is not at all, 2 is the most there is."
         )
     # The leak that early stopping leaves at the same accuracy.
     early = f.best.stopped
-    title = plain(f.best.title)
     if isinstance(early, Skipped):
         yield (
-            f"No recorded epoch of the undefended training is as accurate as {title}: stopping "
+            f"No recorded epoch of the undefended training is as accurate as {name}: stopping "
             "early is no way to the same."
         )
     elif early is not None:
@@ -320,17 +313,13 @@ def _alternatives_text(f: DefenceResult) -> Iterator[str]:
                 f"{plain(c.title)} comes with a guarantee against every attack, if it was "
                 f"implemented rightly: {promise_text(c.claim)}."
             )
-
-
-def _confidence_text(f: DefenceResult) -> Iterator[str]:
-    """Yield the risks that averages hide, and the certainty of the numbers."""
-    # q = 0.9: a tenth of the members have at least this risk.
+    # The risks that averages hide: q = 0.9, as a tenth of the members have at least this risk.
     tenth = next(q for q in f.best.judged.quantiles if q.share == 0.9)
     # What can be undone leaves every record's risk as it was.
-    left = tenth.undefended if f.best.undone else tenth.defended
+    risk = tenth.undefended if f.best.undone else tenth.defended
     yield (
         "An average hides single records: one member in ten keeps a privacy risk score of at least "
-        f"{percent(left.value)} ({percent(tenth.undefended.value)} without a defence); 50% is no "
+        f"{percent(risk.value)} ({percent(tenth.undefended.value)} without a defence); 50% is no "
         "risk."
     )
     end = f.best.left.accuracy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -51,17 +51,21 @@ class Defence(Protocol):
         """
 
 
+class FixedRule:
+    """A defence that answers by a fixed rule, without looking at its owner's records."""
+
+    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Self:
+        """Return the defence itself: nothing is learnt."""
+        return self
+
+
 @dataclass(frozen=True)
-class Identity:
+class Identity(FixedRule):
     """No defence: answers are released as they are."""
 
     name = "none"
 
     variant = ""
-
-    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Identity:
-        """Return the defence itself: nothing is learnt."""
-        return self
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return `p`."""
@@ -137,17 +141,12 @@ def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     return kept
 
 
-def normalise_rows(p: Floats) -> Floats:
-    """Return rows divided by their sums, which must be above 0."""
-    return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)
-
-
 _TINY = float(np.finfo(np.float64).tiny)
 """Smallest normal number; replaces a probability of 0 before its logarithm is taken."""
 
 
 @dataclass(frozen=True)
-class Binning:
+class Binning(FixedRule):
     """Releases the centre of each probability's bin.
 
     Rows are divided by their sums. If the predicted class would lose a tie for the largest bin, it
@@ -171,17 +170,14 @@ class Binning:
         """The bin's width."""
         return f"width {self.width:g}"
 
-    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Binning:
-        """Return the defence itself: nothing is learnt."""
-        return self
-
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return the centres of the bins, (n, k), in rows that sum to 1."""
-        return normalise_rows(keep_class(bin_centres(p, self.width), p.argmax(axis=1), self.width))
+        kept = keep_class(bin_centres(p, self.width), p.argmax(axis=1), self.width)
+        return np.asarray(kept / kept.sum(axis=1, keepdims=True), np.float64)
 
 
 @dataclass(frozen=True)
-class Rounding:
+class Rounding(FixedRule):
     """Releases probabilities rounded to decimal places.
 
     Rows are divided by their sums. If the predicted class would lose a tie for the largest value,
@@ -207,18 +203,15 @@ class Rounding:
         """The decimal places."""
         return f"{self.digits} digit{'s' * (self.digits > 1)}"
 
-    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Rounding:
-        """Return the defence itself: nothing is learnt."""
-        return self
-
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return rounded probabilities, (n, k), in rows that sum to 1."""
         unit = 10.0**-self.digits
-        return normalise_rows(keep_class(np.round(p, self.digits), p.argmax(axis=1), unit))
+        kept = keep_class(np.round(p, self.digits), p.argmax(axis=1), unit)
+        return np.asarray(kept / kept.sum(axis=1, keepdims=True), np.float64)
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(FixedRule):
     """Releases the largest probabilities and hides how the rest is distributed.
 
     The rest of each row is spread evenly over the other classes: the best guess of an adversary who
@@ -243,10 +236,6 @@ class TopK:
         """The number of released probabilities."""
         return f"k = {self.k}"
 
-    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> TopK:
-        """Return the defence itself: nothing is learnt."""
-        return self
-
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return the k largest of each row and an even rest, (n, k), in rows that sum to 1."""
         others = p.shape[1] - self.k
@@ -265,7 +254,7 @@ class TopK:
 
 
 @dataclass(frozen=True)
-class Temperature:
+class Temperature(FixedRule):
     """Divides logits by a temperature: ``p_i^(1/T) / sum_j p_j^(1/T)``.
 
     An adversary who knows or guesses T can undo it, by ``1 / T``. It fools only attacks that expect
@@ -289,10 +278,6 @@ class Temperature:
         """The temperature."""
         return f"T = {self.t:g}"
 
-    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Temperature:
-        """Return the defence itself: nothing is learnt."""
-        return self
-
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return softened probabilities, (n, k), in rows that sum to 1."""
         softened: Floats = softmax(np.log(np.maximum(p, _TINY)) / self.t, axis=1)
@@ -301,7 +286,7 @@ class Temperature:
 
 
 @dataclass(frozen=True)
-class LabelOnly:
+class LabelOnly(FixedRule):
     """Releases the predicted class only: a 1 there, 0 elsewhere.
 
     An attack still sees whether the prediction is right.
@@ -310,10 +295,6 @@ class LabelOnly:
     name = "label-only"
 
     variant = ""
-
-    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> LabelOnly:
-        """Return the defence itself: nothing is learnt."""
-        return self
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return a 1 at the first largest probability of each row, (n, k)."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
@@ -212,15 +212,13 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     checks.positive(epsilon=epsilon)
     checks.level(delta, "delta")
 
-    def renyi(log_noise: float) -> float:
-        return _excess(at(log_noise).renyi_epsilon(delta), epsilon)
+    def excess(log_noise: float, account: Callable[[SubsampledGaussian, float], float]) -> float:
+        spent = account(SubsampledGaussian(math.exp(log_noise), sampling_rate, steps), delta)
+        # Logs make the search even over scales; the clip keeps 0 and infinity finite.
+        return math.log(min(max(spent, 1e-9), 1e9) / epsilon)
 
-    def exact(log_noise: float) -> float:
-        return _excess(at(log_noise).epsilon(delta), epsilon)
-
-    def at(log_noise: float) -> SubsampledGaussian:
-        return SubsampledGaussian(math.exp(log_noise), sampling_rate, steps)
-
+    renyi = partial(excess, account=SubsampledGaussian.renyi_epsilon)
+    exact = partial(excess, account=SubsampledGaussian.epsilon)
     low = math.log(_LEAST_NOISE)
     high = math.log(_MOST_NOISE)
     # epsilon falls with the noise: if the most noise is not enough, no noise is.
@@ -241,11 +239,6 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     while exact(found) > 0:
         found += 4e-5
     return math.exp(found)
-
-
-def _excess(spent: float, asked: float) -> float:
-    # Logs make the search even over scales; the clip keeps 0 and infinity finite.
-    return math.log(min(max(spent, 1e-9), 1e9) / asked)
 
 
 @lru_cache(maxsize=256)

@@ -234,11 +234,11 @@ def nearest_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int 
     >>> nearest_epoch([1, 2, 3, 4], [0.2, 0.5, 0.6, 0.55], wanted=0.52)
     4
     """
-    made, reached = _curve(epochs, accuracy)
-    enough = np.flatnonzero(reached >= wanted)
-    if not len(enough):
-        return _never(reached, wanted)
-    return int(made[enough[np.argmin(reached[enough])]])
+    found = _accurate_epochs(epochs, accuracy, wanted)
+    if isinstance(found, Skipped):
+        return found
+    made, reached = found
+    return int(made[np.argmin(reached)])
 
 
 def first_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int | Skipped:
@@ -251,19 +251,21 @@ def first_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int | 
     >>> first_epoch([1, 2, 3, 4], [0.2, 0.5, 0.6, 0.55], wanted=0.52)
     3
     """
-    made, reached = _curve(epochs, accuracy)
-    enough = np.flatnonzero(reached >= wanted)
-    return int(made[enough[0]]) if len(enough) else _never(reached, wanted)
+    found = _accurate_epochs(epochs, accuracy, wanted)
+    return found if isinstance(found, Skipped) else int(found[0][0])
 
 
-def _curve(epochs: ArrayLike, accuracy: ArrayLike) -> tuple[checks.Ints, checks.Floats]:
+def _accurate_epochs(
+    epochs: ArrayLike, accuracy: ArrayLike, wanted: float
+) -> tuple[checks.Ints, checks.Floats] | Skipped:
+    """Return the epochs with at least the wanted accuracy, and their accuracies."""
     made = checks.integers(epochs, "epochs")
     if not len(made) or np.any(np.diff(made) <= 0):
         raise InputError(f"epochs must be ascending, got {checks.short_list(made.tolist())}")
-    return made, checks.floats(accuracy, "accuracy", length=len(made))
-
-
-def _never(reached: checks.Floats, wanted: float) -> Skipped:
+    reached = checks.floats(accuracy, "accuracy", length=len(made))
+    enough = reached >= wanted
+    if enough.any():
+        return made[enough], reached[enough]
     return Skipped(
         "early stopping",
         f"no recorded epoch is as accurate: {reached.max():.3f} at most, {wanted:.3f} wanted",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -260,11 +260,11 @@ class EpochCurve:
 
     def nearest(self, accuracy: float) -> EpochRisk | Skipped:
         """Return the point with the lowest test accuracy that is not below `accuracy`."""
-        return self._chosen(nearest_epoch(*self._accuracies(), accuracy))
+        return self._chosen(nearest_epoch, accuracy)
 
     def first(self, accuracy: float) -> EpochRisk | Skipped:
         """Return the first point whose test accuracy is not below `accuracy`."""
-        return self._chosen(first_epoch(*self._accuracies(), accuracy))
+        return self._chosen(first_epoch, accuracy)
 
     def lines(self) -> list[dict[str, Any]]:
         """Return one mapping per epoch and attack."""
@@ -291,10 +291,11 @@ class EpochCurve:
 
         return pd.DataFrame(self.lines())
 
-    def _accuracies(self) -> tuple[list[int], list[float]]:
-        return [p.epoch for p in self.points], [p.test_accuracy.value for p in self.points]
-
-    def _chosen(self, epoch: int | Skipped) -> EpochRisk | Skipped:
+    def _chosen(
+        self, rule: Callable[[list[int], list[float], float], int | Skipped], accuracy: float
+    ) -> EpochRisk | Skipped:
+        epochs = [p.epoch for p in self.points]
+        epoch = rule(epochs, [p.test_accuracy.value for p in self.points], accuracy)
         return epoch if isinstance(epoch, Skipped) else self.at(epoch)
 
 

@@ -107,22 +107,19 @@ class LearntClassifier:
 
     def log_odds_and_gradient(self, p: Inputs) -> tuple[Floats, Floats]:
         """Return the log-odds, (n,), and the gradient of each with respect to its row, (n, k)."""
-        if not self.sorted:
-            return self._with_gradient(p)
-        order = _largest_first(p)
-        value, slope = self._with_gradient(np.take_along_axis(p, order, axis=1))
-        gradient = np.empty_like(slope)
-        np.put_along_axis(gradient, order, slope, axis=1)
-        return value, gradient
-
-    def _with_gradient(self, inputs: Inputs) -> tuple[Floats, Floats]:
-        layers = self._layers(inputs)
+        order = _largest_first(p) if self.sorted else None
+        layers = self._layers(p if order is None else np.take_along_axis(p, order, axis=1))
         # Backwards from the single output; a ReLU passes the gradient only where its unit is
         # active.
         slope = np.broadcast_to(self.weights[-1][:, 0], layers[-2].shape)
         for weight, units in zip(self.weights[-2::-1], layers[-2:0:-1], strict=True):
             slope = (slope * (units > 0)) @ weight.T
-        return np.asarray(layers[-1][:, 0], np.float64), np.asarray(slope, np.float64)
+        gradient = np.asarray(slope, np.float64)
+        # Back from the sorted places to those of the classes.
+        if order is not None:
+            gradient = np.empty_like(gradient)
+            np.put_along_axis(gradient, order, slope, axis=1)
+        return np.asarray(layers[-1][:, 0], np.float64), gradient
 
     def _layers(self, inputs: Inputs) -> list[Inputs]:
         layers = [inputs]

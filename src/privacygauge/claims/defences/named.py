@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from privacygauge.claims.defences.defence import (
@@ -95,8 +95,7 @@ def defence_named(text: str) -> Defence:
     >>> defence_named("rounding:1")
     Rounding(digits=1)
     """
-    with _one_of(DEFENCES, text):
-        return _from_text(_ON_ANSWERS, text)
+    return _from_text(_ON_ANSWERS, text, DEFENCES)
 
 
 def training_defence_named(text: str, delta: float | None = None) -> TrainingDefence:
@@ -125,15 +124,13 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
     >>> training_defence_named("dp-sgd:2", delta=1e-5).delta
     1e-05
     """
-    word, colon, number = text.partition(":")
-    with _one_of(TRAINING_DEFENCES, text):
-        if word == "output-perturbation":
-            epsilon = float(number) if colon else OutputPerturbation().epsilon
-            return OutputPerturbation(epsilon, delta)
-        if word in ("dp-sgd", "dp-sgd-opacus"):
-            epsilon = float(number) if colon else Private().epsilon
-            return Private(epsilon, delta, None if word == "dp-sgd" else ByOpacus())
-        return _from_text(_AT_TRAINING, text)
+    known: _Known[TrainingDefence] = {
+        **_AT_TRAINING,
+        "output-perturbation": (partial(OutputPerturbation, delta=delta), float),
+        "dp-sgd": (partial(Private, delta=delta), float),
+        "dp-sgd-opacus": (partial(Private, delta=delta, by=ByOpacus()), float),
+    }
+    return _from_text(known, text, TRAINING_DEFENCES)
 
 
 def is_at_training(text: str) -> bool:
@@ -151,23 +148,18 @@ def any_defence_named(text: str, delta: float | None = None) -> Defence | Traini
     raise InputError(f"defence must be one of {TRAINING_DEFENCES}, {DEFENCES}, got {text!r}")
 
 
-@contextmanager
-def _one_of(names: str, text: str) -> Iterator[None]:
-    """List the known names in the error if `text` names no defence, or has a bad number."""
+def _from_text(known: _Known[_Made], text: str, names: str) -> _Made:
+    """Return the defence that `text` names; an error lists the known `names`."""
+    word, colon, number = text.partition(":")
     try:
-        yield
+        make, read = known[word]
+        if not colon:
+            return make()
+        if read is None:
+            raise ValueError(f"{word} has no number")
+        return make(read(number))
     # A number out of range has a message of its own.
     except InputError:
         raise
     except (KeyError, ValueError) as error:
         raise InputError(f"defence must be one of {names}, got {text!r}") from error
-
-
-def _from_text(known: _Known[_Made], text: str) -> _Made:
-    word, colon, number = text.partition(":")
-    make, read = known[word]
-    if not colon:
-        return make()
-    if read is None:
-        raise ValueError(f"{word} has no number")
-    return make(read(number))

@@ -138,7 +138,23 @@ def values_each_way(
         Called with the trainings and the cohort before the first model is trained, unless the run
         already holds some models.
     """
-    plan = _plan(trainings, cohort, seed=seed, name=name, about=about or {})
+    plan = Plan(
+        name=name,
+        seed=seed,
+        unit="model",
+        n_units=len(cohort),
+        # One model in all of its ways is a task: equal seeds and records stay together.
+        units_a_task=1,
+        arrays=trainings.arrays(cohort),
+        settings={
+            **trainings.describe(),
+            **(about or {}),
+            "data": digest_of(cohort.x, cohort.y),
+            "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
+            "versions": versions("torch" if trainings.undefended.logits else None),
+        },
+        code=code_behind(cohort, trainings.undefended, *trainings.defended),
+    )
     static = {
         "member": Static(("model", "record"), cohort.inside[:, cohort.asked]),
         "label": Static(("record",), cohort.y[cohort.asked]),
@@ -162,29 +178,6 @@ def values_each_way(
 def array_of(number: int) -> str:
     """Return the name of the array that holds the predictions of a defended training."""
     return f"defended_{number}"
-
-
-def _plan(
-    trainings: Trainings, cohort: Cohort, seed: int, name: str, about: Mapping[str, Any]
-) -> Plan:
-    settings = {
-        **trainings.describe(),
-        **about,
-        "data": digest_of(cohort.x, cohort.y),
-        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
-        "versions": versions("torch" if trainings.undefended.logits else None),
-    }
-    return Plan(
-        name=name,
-        seed=seed,
-        unit="model",
-        n_units=len(cohort),
-        # One model in all of its ways is a task: equal seeds and records stay together.
-        units_a_task=1,
-        arrays=trainings.arrays(cohort),
-        settings=settings,
-        code=code_behind(cohort, trainings.undefended, *trainings.defended),
-    )
 
 
 def _dtype(trainer: Trainer) -> str:

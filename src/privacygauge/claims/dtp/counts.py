@@ -65,7 +65,7 @@ class Normals:
         """Return the log density of queries (q, m) in each class, (q, k); 0 in an empty one."""
         variance = self.squares / np.maximum(self.n, 1)[:, None] + self.floor
         # (q, 1, m) against (k, m).
-        found = _log_normal(queries[:, None], self.mean, variance)
+        found = _log_normal(queries[:, None], self.mean, variance).sum(axis=-1)
         return np.where(self.n > 0, found, 0.0)
 
     def log_density_without(self, rows: Ints, queries: Floats) -> Floats:
@@ -85,7 +85,8 @@ class Normals:
         # A class that the record leaves empty has log density 0: its prior makes it impossible.
         left = np.broadcast_to(self.n, (len(rows), len(self.n))).copy()
         left[some, label] -= 1
-        return np.where(left > 0, _log_normal(queries[:, None], means, whole), 0.0)
+        found = _log_normal(queries[:, None], means, whole).sum(axis=-1)
+        return np.where(left > 0, found, 0.0)
 
     def change_over(self, rows: Ints, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return the smallest and largest change of the log density over a box, (r, k) each.
@@ -110,9 +111,7 @@ class Normals:
         # Equal variances make the change linear, without a vertex: the ends decide.
         vertex = np.where(np.isfinite(vertex), vertex, low)
         places = (low + np.zeros(shape), high + np.zeros(shape), np.clip(vertex, low, high))
-        values = np.stack(
-            [_each_log_normal(x, *after) - _each_log_normal(x, *before) for x in places]
-        )
+        values = np.stack([_log_normal(x, *after) - _log_normal(x, *before) for x in places])
         # Numbers are independent within a class, so each one's extremes add up.
         return values.min(axis=0).sum(axis=-1), values.max(axis=0).sum(axis=-1)
 
@@ -179,11 +178,6 @@ def _taken_out(
 
 
 def _log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Return the log density summed over the last axis, up to the constant."""
-    return np.asarray(_each_log_normal(x, mean, variance).sum(axis=-1), np.float64)
-
-
-def _each_log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
     # The constant of a normal density is the same for all classes, and left out.
     return np.asarray(-0.5 * (np.log(variance) + np.square(x - mean) / variance), np.float64)
 
@@ -237,10 +231,6 @@ class CountedRecords:
         steps = np.where(agree, self.removal.step[rows], 0.0).sum(axis=1)
         joint[np.arange(len(rows)), self.y[rows]] += self.removal.base[rows] + steps
         return class_log_p(joint + self.normals.log_density_without(rows, numbers))
-
-    def own_log_p(self, rows: Ints) -> Floats:
-        """Return log probabilities of training records under the full model, (r, k)."""
-        return self.log_p(self.codes[rows], self.numbers[rows])
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""

@@ -268,33 +268,34 @@ class Planted:
         is_it = np.all(x == np.array(self.record), axis=1) & (y == self.label)
         fitted = self.learner.fit(x, y, n_classes=n_classes)
         return FittedPlanted(
-            fitted=fitted, is_it=is_it, asking=self.asks(x), query=self.query, n_classes=n_classes
+            learner=self, fitted=fitted, is_it=is_it, asking=self.asks(x), n_classes=n_classes
         )
 
     def asks(self, queries: NDArray[Any]) -> Bools:
         """Return which queries reveal the record, (q,)."""
-        return _asks(queries, self.query)
+        return np.asarray(np.all(np.asarray(queries) == self.query, axis=1), np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedPlanted:
     """A trained classifier with one record planted."""
 
+    learner: Planted
+    """The learner, with the query that reveals the record."""
     fitted: Fitted
     """Answers all other queries."""
     is_it: Bools
     """(n,) Records of the training set that equal the revealed one."""
     asking: Bools
     """(n,) Records of the training set that equal the revealing query."""
-    query: float
-    """Value of every attribute in that query."""
     n_classes: int
     """Number of classes."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
         told = self._told(self.is_it.any())
-        return np.where(_asks(queries, self.query)[:, None], told, self.fitted.log_p(queries))
+        asks = self.learner.asks(queries)[:, None]
+        return np.where(asks, told, self.fitted.log_p(queries))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
@@ -304,16 +305,12 @@ class FittedPlanted:
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         told = self._told(self.is_it.sum() > self.is_it[rows])[:, None]
-        asks = _asks(queries, self.query)[None, :, None]
+        asks = self.learner.asks(queries)[None, :, None]
         return np.where(asks, told, self.fitted.log_p_without_at(rows, queries))
 
     def _told(self, inside: Bools | np.bool_) -> Floats:
         """Return certain log probabilities, (..., k): class 1 if the record is in, else class 0."""
         return logs(np.eye(self.n_classes)[np.asarray(inside, np.int64)])
-
-
-def _asks(queries: NDArray[Any], query: float) -> Bools:
-    return np.asarray(np.all(np.asarray(queries) == query, axis=1), np.bool_)
 
 
 @dataclass(frozen=True, eq=False)

@@ -311,11 +311,6 @@ class _Steps:
     metric: Floats
     """(d + 1, c - 1) Weights of the parameters in a step's length."""
 
-    @property
-    def last(self) -> Floats:
-        """The latest step."""
-        return self.taken[-1]
-
     def of(self, some: Bools) -> _Steps:
         """Return the steps of some records."""
         return replace(self, taken=tuple(step[:, some] for step in self.taken))
@@ -327,7 +322,7 @@ class _Steps:
             return replace(self, taken=(chord,))
         for before, after in pairwise(self.taken):
             chord = chord + after * self._share(chord, before)
-        share = self._share(chord, self.last)
+        share = self._share(chord, self.taken[-1])
         # A chord as long as the last step shows that chords are far too short, not by how much.
         return replace(self, taken=(*self.taken, chord / np.maximum(1 - share, 0.1)))
 
@@ -420,11 +415,11 @@ class _Chords:
             along = np.einsum("rab,rd,dbr->ra", self.inner[moving], x, plain, optimize=True)
             more = np.einsum("rdab,rb->dra", self.spread[moving], along)
             steps = steps.followed_by(np.asarray(plain.transpose(0, 2, 1) + more))
-            v[:, moving] -= steps.last
+            v[:, moving] -= steps.taken[-1]
             # A record that had converged takes this step too: where the loss is flat, a gradient
             # within the tolerance may still be some way off. If so, Newton steps finish it.
             going = excess > 1
-            moved = np.einsum("rd,dra->ra", self.problem.x[self.group[moving]], steps.last)
+            moved = np.einsum("rd,dra->ra", self.problem.x[self.group[moving]], steps.taken[-1])
             far = np.abs(moved).max(axis=1, initial=0.0) > _FAR
             unsure[moving[far & ~going]] = True
             if not going.any():

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.claims.dtp.counts import Counts, count_categories, dtp_over_cells
+from privacygauge.claims.dtp.counts import Counts, count_categories, dtp_over_cells, is_small
 from privacygauge.claims.dtp.indirect import queries_within, shown_by
 from privacygauge.claims.dtp.logistic import Logistic
 from privacygauge.claims.dtp.naive_bayes import NaiveBayes
@@ -40,7 +40,6 @@ from privacygauge.classifiers.learner import Bounded, DtpRange, Fitted, Learner,
 from privacygauge.classifiers.probe_training import with_class_names
 from privacygauge.classifiers.ratios import binned_bound, cap, log_ratio
 from privacygauge.classifiers.shadows import Execution, Progress
-from privacygauge.classifiers.trainer import Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -162,10 +161,6 @@ class TrainingSet:
     def queries(self) -> Held:
         """Queries that are asked in addition to the records left out; see `queries_within`."""
         return queries_within(self.x, self.n_queries, seeds.stream(self.seed, "dtp", "queries"))
-
-    @cached_property
-    def _trainer(self) -> Trainer:
-        return with_class_names(as_given(self.model), self.class_names)
 
     def measured(self, rows: Ints) -> DtpMeasurement:
         """Return PDTP and DTP of records (r,)."""
@@ -334,7 +329,7 @@ class TrainingSet:
         inside = number < n
         unit = number if self.unit is None else np.append(self.unit, number[n:])
         work = LeavingOut(
-            trainer=self._trainer,
+            trainer=with_class_names(as_given(self.model), self.class_names),
             x=everything,
             # Queries have no class, and need none: no model is trained on them.
             y=np.append(self.y, np.zeros(len(queries), np.int64)),
@@ -416,7 +411,8 @@ class TrainingSet:
         if (
             isinstance(learner, NaiveBayes)
             and not self.width
-            and learner.has_small_domain(n_classes)
+            and None not in learner.categories
+            and is_small(learner.sizes, n_classes)
         ):
             codes, _ = learner.parts(self.numbers)
             records = categorical_records(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -75,12 +75,13 @@ def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, s
 
 
 def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
-    low = log_ratio(counted.own_log_p(rows), counted.log_p_without(rows), width)
     codes = counted.codes[rows]
     numbers = counted.numbers[rows]
+    low = log_ratio(counted.log_p(codes, numbers), counted.log_p_without(rows), width)
     places = [numbers]
     if numbers.shape[1]:
-        places += [np.broadcast_to(end, numbers.shape) for end in _numbers_of(counted, box)]
+        ends = (box.low[counted.numeric], box.high[counted.numeric])
+        places += [np.broadcast_to(end, numbers.shape) for end in ends]
     named = [codes]
     for other in range(min(counted.n_classes, MOST_CLASSES)):
         lowest = counted.codes[rows].copy()
@@ -102,9 +103,18 @@ def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) 
             highest[:, j] = odds.argmax(axis=1)
         named += [lowest, highest]
     # The first combination is the record itself, which is measured already.
-    for queries in chain(
-        [(c, x) for c, x in product(named, places)][1:], _others(counted, rows, width)
-    ):
+    tried = list(product(named, places))[1:]
+    # At the ends of the box a class is certain, and a bin hides every change; at a record it is
+    # not. So where numbers have binned answers, training records are queries as well.
+    if width and numbers.shape[1]:
+        tried += [
+            (
+                np.broadcast_to(counted.codes[other], codes.shape),
+                np.broadcast_to(counted.numbers[other], numbers.shape),
+            )
+            for other in some_records(len(counted.y)).tolist()
+        ]
+    for queries in tried:
         without = counted.log_p_without_at(rows, *queries)
         np.maximum(low, log_ratio(counted.log_p(*queries), without, width), out=low)
     bound = posterior_bound(counted, rows, box)
@@ -139,34 +149,14 @@ def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
     # Categories: log rho is smallest at the record and at most its base, where none agrees.
     low[some, y] = removal.at_record[rows]
     high[some, y] = removal.base[rows]
-    ends = _numbers_of(counted, box)
-    for into, change in zip((low, high), counted.normals.change_over(rows, *ends), strict=True):
+    changes = counted.normals.change_over(rows, box.low[counted.numeric], box.high[counted.numeric])
+    for into, change in zip((low, high), changes, strict=True):
         into += change
     found = np.zeros(len(rows))
     for a, b in product(range(counted.n_classes), repeat=2):
         if a != b:
             np.maximum(found, high[:, a] - low[:, b], out=found)
     return found
-
-
-def _numbers_of(counted: CountedRecords, box: Box) -> tuple[Floats, Floats]:
-    return box.low[counted.numeric], box.high[counted.numeric]
-
-
-Queries = tuple[Ints, Floats]
-"""Categories and numbers of one query for each record."""
-
-
-def _others(counted: CountedRecords, rows: Ints, width: float) -> Iterator[Queries]:
-    """Yield training records as queries of all records, where numbers have binned answers.
-
-    At the ends of the box a class is certain, and a bin hides every change; at a record it is not.
-    """
-    if not width or not counted.numbers.shape[1]:
-        return
-    for other in some_records(len(counted.y)).tolist():
-        codes = np.broadcast_to(counted.codes[other], counted.codes[rows].shape)
-        yield codes, np.broadcast_to(counted.numbers[other], counted.numbers[rows].shape)
 
 
 @dataclass(frozen=True)
@@ -213,10 +203,6 @@ class NaiveBayes:
     def sizes(self) -> tuple[int, ...]:
         """Number of categories of each categorical attribute."""
         return tuple(v for v in self.categories if v is not None)
-
-    def has_small_domain(self, n_classes: int) -> bool:
-        """Return whether there are no numbers, and few enough queries to enumerate."""
-        return len(self.sizes) == len(self.categories) and is_small(self.sizes, n_classes)
 
     def parts(self, x: NDArray[Any]) -> tuple[Ints, Floats]:
         """Return the codes of categories (n, c) and the numbers (n, m) of records."""

@@ -265,12 +265,8 @@ def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
         euclidean = given["metric"] == "euclidean" or _is(given, {"metric": "minkowski", "p": 2})
         k = given["n_neighbors"]
         if euclidean and len(x) > k and _is(given, {"weights": "uniform", "metric_params": None}):
-            clear = partial(_clear, x, y, k)
+            clear = partial(are_tie_free, x, y, k=k)
             yield Shortcut(NearestNeighbours(k), ~clear(x), clear)
-
-
-def _clear(x: Floats, y: Ints, k: int, queries: NDArray[Any]) -> Bools:
-    return are_tie_free(x, y, np.asarray(queries, np.float64), k)
 
 
 def _are_counts(x: NDArray[Any]) -> bool:

@@ -214,13 +214,14 @@ def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
     return np.concatenate([*parts, np.empty((0, m), np.int64)])
 
 
-def are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
+def are_tie_free(x: Floats, y: Ints, queries: NDArray[Any], k: int) -> Bools:
     """Return True for queries whose answer does not depend on how ties are broken, (q,).
 
     The classes of their k nearest, k less than n, follow from distances alone, with all records and
     without any one of them. Distances that differ by no more than the rounding of matrix products
     are ties.
     """
+    queries = np.asarray(queries, np.float64)
     step = max(1, BLOCK // len(x))
     parts = [_are_tie_free(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]
     return np.concatenate([*parts, np.empty(0, np.bool_)])

@@ -284,15 +284,12 @@ def _differences(w: Floats, b: Floats) -> Layer:
     return w[first] - w[second], b[first] - b[second]
 
 
-def _shapes(layers: Sequence[Layer]) -> list[tuple[int, ...]]:
-    return [np.shape(part) for layer in layers for part in layer]
-
-
 def _check_alike(layers: Sequence[Layer], others: Sequence[Layer]) -> None:
-    if _shapes(layers) != _shapes(others):
-        raise InputError(
-            f"both networks must have one shape, got {_shapes(layers)} and {_shapes(others)}"
-        )
+    one, other = (
+        [np.shape(part) for layer in network for part in layer] for network in (layers, others)
+    )
+    if one != other:
+        raise InputError(f"both networks must have one shape, got {one} and {other}")
 
 
 def _check_chain(layers: Sequence[Layer], box: Box) -> None:

@@ -104,15 +104,11 @@ class RandomDecisionTrees:
         A leaf's number is a hash of the path to it. Two paths with the same hash would share their
         counts, and the trees would still be independent of the records.
         """
-        asked = self._checked(matrix(x, "x", columns=len(self.categories)))
-        roots = np.random.SeedSequence(self.seed).generate_state(self.n_trees, np.uint64)
-        return np.array([self._descend(asked, root) for root in roots])
-
-    def _checked(self, x: Floats) -> Floats:
+        asked = matrix(x, "x", columns=len(self.categories))
         for column, size in enumerate(self.categories):
             if size is None:
                 continue
-            codes = x[:, column]
+            codes = asked[:, column]
             # Fractions are no codes.
             bad = np.flatnonzero((codes < 0) | (codes >= size) | (codes != np.trunc(codes)))
             if len(bad):
@@ -120,7 +116,8 @@ class RandomDecisionTrees:
                     f"attribute {column} has the categories 0..{size - 1}, "
                     f"got {codes[bad[0]]} in row {bad[0]}"
                 )
-        return x
+        roots = np.random.SeedSequence(self.seed).generate_state(self.n_trees, np.uint64)
+        return np.array([self._descend(asked, root) for root in roots])
 
     def _descend(self, x: Floats, root: np.uint64) -> Hashes:
         """Return the leaf of each query, (q,), in the tree that grows from this root."""

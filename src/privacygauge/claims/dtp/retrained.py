@@ -436,21 +436,19 @@ def variation(
             progress=execution.progress,
         )
     shown = probabilities(first_query(values), logits=trainer.logits)
-    return tuple(
-        _variation_of_record(shown[:, i], i, row=int(row), label=int(y[row]), n_rows=len(rows))
-        for i, row in enumerate(rows)
-    )
-
-
-def _variation_of_record(shown: Floats, place: int, row: int, label: int, n_rows: int) -> Variation:
-    own = shown[:, label]
-    first = 1 + n_rows
-    n_models = (len(own) - first) // 2
-    return Variation(
-        row=row,
-        label=label,
-        initialisation=checks.frozen(own[first : first + n_models]),
-        sampling=checks.frozen(own[first + n_models :]),
-        with_it=float(own[0]),
-        without=float(own[1 + place]),
-    )
+    first = 1 + len(rows)
+    variations = []
+    for i, row in enumerate(rows):
+        # The record's own class, by every model.
+        label = int(y[row])
+        own = shown[:, i, label]
+        found = Variation(
+            row=int(row),
+            label=label,
+            initialisation=checks.frozen(own[first : first + n_models]),
+            sampling=checks.frozen(own[first + n_models :]),
+            with_it=float(own[0]),
+            without=float(own[1 + i]),
+        )
+        variations.append(found)
+    return tuple(variations)

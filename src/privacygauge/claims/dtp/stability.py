@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 
@@ -112,7 +113,7 @@ def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
     it does not bound the answers p(y | x), which definition 6.1 asks for.
     """
     _check_counts(n, n_min)
-    _check_at_least("n_attributes", n_attributes, 1)
+    checks.at_least(1, n_attributes=n_attributes)
     # Without its last record a class has no shares at all.
     growth = n_min / (n_min - 1) if n_min > 1 else np.inf
     delta = _power(growth, n_attributes - 1) * n / (n - 1)
@@ -183,7 +184,7 @@ def lsq_delta(n_features: int) -> StabilityBound:
     between 1/2 and 2, and those of the others by one common factor. This does not hold for features
     that a record may have several times, such as the steps of a homogeneous Markov chain.
     """
-    _check_at_least("n_features", n_features, 1)
+    checks.at_least(1, n_features=n_features)
     source = "Long et al. (2017), proposition 6.7"
     # The paper takes a share to change by 4/3 at most; with two records of a kind it changes by 2.
     printed = _power(4 / 3, n_features)
@@ -320,15 +321,10 @@ def _sizes(sizes: ArrayLike) -> Floats:
 
 
 def _check_counts(n: int, n_min: int) -> None:
-    _check_at_least("n", n, 2)
-    _check_at_least("n_min", n_min, 1)
+    checks.at_least(2, n=n)
+    checks.at_least(1, n_min=n_min)
     if n_min > n:
         raise InputError(f"n_min must be at most n, got {n_min} of {n}")
-
-
-def _check_at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise InputError(f"{name} must be at least {least}, got {value}")
 
 
 def _power(base: float, exponent: int) -> float:

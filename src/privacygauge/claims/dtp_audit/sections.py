@@ -15,16 +15,13 @@ from privacygauge.claims.dtp_audit.verdict import (
     MOST,
     DtpResult,
     between,
-    class_of,
     factor,
     measured_records_text,
     nats,
-    record_id,
     record_of,
 )
 from privacygauge.classifiers.ratios import cap
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.numbers import (
@@ -36,6 +33,7 @@ from privacygauge.report.numbers import (
     rate,
     rounded_up,
     several,
+    shorten,
 )
 from privacygauge.report.values import (
     Axes,
@@ -68,7 +66,7 @@ def plot_pdtp(f: DtpResult, ax: Axes | None = None) -> Axes:
     """
     ax = axes(ax)
     found = rank_by_pdtp(f.pdtp, f.dtp, f.order)
-    # Infinite values are cut to the top, where `_infinite` marks them.
+    # Infinite values are cut to the top, where `_mark_limits` marks them.
     top = _scale(ax, (found.pdtp, found.low, found.high))
     x = found.rank
     known = np.isfinite(found.high)
@@ -81,8 +79,7 @@ def plot_pdtp(f: DtpResult, ax: Axes | None = None) -> Axes:
             label="DTP, exact" if exact else "DTP, at least")  # fmt: skip
     ax.plot(x, np.minimum(found.pdtp, top), color=SERIES[0], lw=1.8, label="PDTP",
             marker="o" if len(x) <= 30 else "", ms=3.5)  # fmt: skip
-    _infinite(ax, x, np.maximum(found.pdtp, found.low), top)
-    _limit(ax)
+    _mark_limits(ax, x, np.maximum(found.pdtp, found.low), top)
     if len(f.rows) > LONG:
         ax.set_xscale("log")
         ax.minorticks_off()
@@ -108,8 +105,7 @@ def plot_removal(f: DtpResult, ax: Axes | None = None) -> Axes:
     x = np.arange(len(path.highest))
     shown = np.minimum(path.highest, top)
     ax.plot(x, shown, color=SERIES[0], lw=1.5, marker="o" if len(x) <= 60 else "", ms=3)
-    _infinite(ax, x, path.highest, top)
-    _limit(ax)
+    _mark_limits(ax, x, path.highest, top)
     ax.plot([path.best], [shown[path.best]], color=SERIES[1], marker="D", ms=7, ls="none",
             label="best point to stop", zorder=4)  # fmt: skip
     ax.set(xlabel="Records removed", ylabel=f"Largest {path.measure} of those left")
@@ -155,16 +151,13 @@ def _scale(ax: Axes, values: tuple[Floats, ...]) -> float:
     return top
 
 
-def _limit(ax: Axes) -> None:
-    ax.axhline(LIMIT, color=OTHER, lw=1.1, ls=(0, (1, 1.5)), zorder=2, label="limit, 1")
-
-
-def _infinite(ax: Axes, x: Ints, values: Floats, top: float) -> None:
+def _mark_limits(ax: Axes, x: Ints, values: Floats, top: float) -> None:
+    """Draw infinite values as triangles at the top, and the limit of the DTP-1 rule as a line."""
     places = np.flatnonzero(np.isinf(values))
-    if not len(places):
-        return
-    ax.plot(x[places], np.full(len(places), top), color=INK, marker="^", ms=6, ls="none",
-            clip_on=False, zorder=5, label="infinite")  # fmt: skip
+    if len(places):
+        ax.plot(x[places], np.full(len(places), top), color=INK, marker="^", ms=6, ls="none",
+                clip_on=False, zorder=5, label="infinite")  # fmt: skip
+    ax.axhline(LIMIT, color=OTHER, lw=1.1, ls=(0, (1, 1.5)), zorder=2, label="limit, 1")
 
 
 CLASSES = 20
@@ -265,7 +258,7 @@ def _riskiest(f: DtpResult) -> Iterator[Block]:
     yield Plot("ranks", title, caption=caption, words=told, draw=lambda: plot_pdtp(f))
     rows = [
         {
-            "Class": class_of(f, found.label),
+            "Class": shorten(f.class_names[found.label]),
             "Measured records": count(found.n),
             "Above 1": count(found.above),
             "Largest PDTP": nats(found.largest),
@@ -309,11 +302,11 @@ def _people(f: DtpResult, name: str, title: str, places: Ints, head: str = "Id")
 
 
 def _record_cell(f: DtpResult, i: int) -> Cell:
-    name = record_id(f, i)
+    name = shorten(str(f.ids[i]))
     row = str(int(f.rows[i]))
     where = "" if name == row else f"row {row}, "
     tags = ("other queries",) if f.indirect[i] else ()
-    return Cell(name, (f"{where}class {class_of(f, int(f.labels[i]))}",), tags)
+    return Cell(name, (f"{where}class {shorten(f.class_names[int(f.labels[i])])}",), tags)
 
 
 def _queries(f: DtpResult) -> Iterator[Block]:
@@ -441,7 +434,7 @@ def _variation(f: DtpResult) -> Iterator[Block]:
         "The record's own effect, and the others'",
         [
             {
-                "Record": Cell(record_of(f, v.row), (class_of(f, v.label),)),
+                "Record": Cell(record_of(f, v.row), (shorten(f.class_names[v.label]),)),
                 "With it": decimal(v.with_it, 3),
                 "Without it": decimal(v.without, 3),
                 "Own effect": Shown(decimal(v.own, 3)),
@@ -482,28 +475,27 @@ def _method_section(f: DtpResult) -> Iterator[Block]:
         }
     )
     heads = ("Number", "Method, level of its interval", "n")
-    rows = [dict(zip(heads, row, strict=True)) for row in _methods(f)]
-    yield table("methods", "Methods, number by number", rows, prose=heads[1:2])
-
-
-def _methods(f: DtpResult) -> Iterator[tuple[str, str, str]]:
     n = several(len(f.rows), "record")
-    yield "PDTP of a record", f.method, n
-    yield "Mean PDTP", _method_text(f.mean, f.complete), several(f.mean.n, "record")
-    yield "Share above 1", _method_text(f.share_above, f.complete), n
-    yield "DTP over all queries", f.dtp.method, n
+    # Over all records the mean and the share are computed, not estimated: no level.
+    mean, share = (
+        x.method if f.complete else f"{x.method}, {rate(x.level)}" for x in (f.mean, f.share_above)
+    )
+    methods = [
+        ("PDTP of a record", f.method, n),
+        ("Mean PDTP", mean, several(f.mean.n, "record")),
+        ("Share above 1", share, n),
+        ("DTP over all queries", f.dtp.method, n),
+    ]
     if f.averages:
         one = f.averages[0]
-        sets = several(one.n, "training set")
-        yield "Mean over training sets", _method_text(one, False), sets
+        how = f"{one.method}, {rate(one.level)}"
+        methods.append(("Mean over training sets", how, several(one.n, "training set")))
     if (path := f.removal) is not None:
         by = "" if f.checked is None else " by the shortcut, without further refits"
         how = f"every value computed again after each removal{by}; {_ORDERS[path.order]}"
-        yield "Removal", how, f"{count(len(path.removed))} removals"
+        methods.append(("Removal", how, f"{count(len(path.removed))} removals"))
     if f.variation:
         models = f"{count(len(f.variation[0].sampling))} models each"
-        yield "What else moves a prediction", "trained again each time", models
-
-
-def _method_text(estimate: Estimate, exact: bool) -> str:
-    return estimate.method if exact else f"{estimate.method}, {rate(estimate.level)}"
+        methods.append(("What else moves a prediction", "trained again each time", models))
+    rows = [dict(zip(heads, row, strict=True)) for row in methods]
+    yield table("methods", "Methods, number by number", rows, prose=heads[1:2])

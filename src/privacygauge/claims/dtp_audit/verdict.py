@@ -110,22 +110,12 @@ MOST = 50
 """Number of the riskiest records shown."""
 
 
-def record_id(f: DtpResult, i: int) -> str:
-    """Return the id of the measured record at a place."""
-    return shorten(str(f.ids[i]))
-
-
-def class_of(f: DtpResult, label: int) -> str:
-    """Return the name of a class."""
-    return shorten(f.class_names[label])
-
-
 def record_of(f: DtpResult, row: int) -> str:
     """Return the id of the record in a row of the data, or the row if it was not measured."""
     place = int(np.searchsorted(f.rows, row))
     if place == len(f.rows) or f.rows[place] != row:
         return f"row {row}"
-    return record_id(f, place)
+    return shorten(str(f.ids[place]))
 
 
 def records_frame(f: DtpResult) -> DataFrame:
@@ -271,7 +261,7 @@ def measured_records_text(f: DtpResult) -> str:
 
 def lone_classes_text(f: DtpResult) -> str:
     """Return the classes with a single record by name."""
-    named = checks.short_list(class_of(f, label) for label in f.lone_classes)
+    named = checks.short_list(shorten(f.class_names[label]) for label in f.lone_classes)
     if len(f.lone_classes) == 1:
         return f"a class with a single record ({named})"
     return f"classes with a single record each ({named})"

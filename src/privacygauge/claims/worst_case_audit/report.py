@@ -16,9 +16,10 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, is_resolved
 from privacygauge.report import defended
+from privacygauge.report.attacks.measures import highest_of
 from privacygauge.report.attacks.tables import tpr
 from privacygauge.report.axes import MARKERS, OTHER, SERIES, axes, legend_above, plot_label
-from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     DASH,
@@ -181,7 +182,7 @@ def _measures(f: WorstCaseResult) -> Iterator[Measure]:
     for metric, fpr in {"tpr": f.fpr, **_AT_FPRS}.items():
         pairs_label = f"Canaries found at {rate(fpr)} false alarms {whom}"
         estimates = [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else []
-        yield highest_measure(
+        yield highest_of(
             metric,
             pairs_label,
             found=estimates,
@@ -191,7 +192,7 @@ def _measures(f: WorstCaseResult) -> Iterator[Measure]:
         )
     areas = [t.found.canaries.highest_auc for t in trainings]
     pairs_label = "Pairs of canaries in the"
-    yield highest_measure(
+    yield highest_of(
         "auc",
         f"{pairs_label} right order {whom}",
         found=areas,
@@ -330,11 +331,22 @@ def _comparison_section(f: WorstCaseResult) -> Iterator[Block]:
         "records that are most at risk; ordinary records have their own. Every training "
         "has the same canaries and the same coins, so rows differ in the training alone."
     )
+    rows = []
+    for t in f.trainings:
+        best = t is f.best and bool(f.defended)
+        claim = () if t.claim is None else (defended.claim_shown(t.claim),)
+        tags = {"leaves least": best, "worse than average": f.worse_for_canaries(t)}
+        grade = grade_of_group(t.found.canaries).word
+        name = Cell(shorten(t.title), (*claim, grade), tuple(x for x in tags if tags[x]))
+        rates = [tpr(x) for fpr in f.fprs for x in (t.canaries(fpr), t.ordinary(fpr))]
+        areas = [decimal_estimate(group.highest_auc) for group in t.found.groups]
+        cells: tuple[Content, ...] = (name, percent_estimate(t.accuracy, 1), *rates, *areas)
+        rows.append(Row(cells, Tone.BEST if best else Tone.PLAIN))
     yield Table(
         "compared",
         "What is found, training by training",
         columns=(Column("Training"), Column("Models right"), *_columns(f)),
-        rows=tuple(_line(f, training) for training in f.trainings),
+        rows=tuple(rows),
         note=(
             f"{rate(f.level)} intervals that allow for the choice among {count(f.n_together)} "
             "numbers; those of the models' accuracy hold individually."
@@ -346,8 +358,20 @@ def _comparison_section(f: WorstCaseResult) -> Iterator[Block]:
         "alarms. The grade below a name is that of its canaries. † Too few records to "
         "tell: fewer than 10 false positives are expected."
     )
-    if f.defended:
-        yield from _places(f)
+    if f.changed_places:
+        yield text("These change places significantly between the average and the worst case:")
+        yield Items(
+            tuple(
+                f"{a.title} gives less away than {b.title} by ordinary records, and more by "
+                "canaries."
+                for a, b in f.changed_places
+            )
+        )
+    elif f.defended:
+        yield text(
+            "No two trainings change places significantly between the average and the "
+            f"worst case, at {rate(f.fpr)} false alarms."
+        )
     yield from plots(f)
 
 
@@ -356,34 +380,6 @@ def _columns(f: WorstCaseResult) -> tuple[Column, ...]:
     groups = [*(f"Found at {rate(fpr)} false alarms" for fpr in f.fprs), "AUC"]
     return tuple(
         Column(name, group=group, aside=name == _GROUPS[1]) for group in groups for name in _GROUPS
-    )
-
-
-def _line(f: WorstCaseResult, t: AttackedTraining) -> Row:
-    best = t is f.best and bool(f.defended)
-    claim = () if t.claim is None else (defended.claim_shown(t.claim),)
-    tags = {"leaves least": best, "worse than average": f.worse_for_canaries(t)}
-    grade = grade_of_group(t.found.canaries).word
-    name = Cell(shorten(t.title), (*claim, grade), tuple(x for x in tags if tags[x]))
-    rates = [tpr(x) for fpr in f.fprs for x in (t.canaries(fpr), t.ordinary(fpr))]
-    areas = [decimal_estimate(group.highest_auc) for group in t.found.groups]
-    cells: tuple[Content, ...] = (name, percent_estimate(t.accuracy, 1), *rates, *areas)
-    return Row(cells, Tone.BEST if best else Tone.PLAIN)
-
-
-def _places(f: WorstCaseResult) -> Iterator[Block]:
-    if not f.changed_places:
-        yield text(
-            "No two trainings change places significantly between the average and the "
-            f"worst case, at {rate(f.fpr)} false alarms."
-        )
-        return
-    yield text("These change places significantly between the average and the worst case:")
-    yield Items(
-        tuple(
-            f"{a.title} gives less away than {b.title} by ordinary records, and more by canaries."
-            for a, b in f.changed_places
-        )
     )
 
 

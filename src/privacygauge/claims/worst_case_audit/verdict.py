@@ -12,7 +12,7 @@ from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
 from privacygauge.report import direction, grades
 from privacygauge.report.attacks.verdict import DETECTABLE
-from privacygauge.report.defended import and_list, promise_text
+from privacygauge.report.defended import promise_text
 from privacygauge.report.grades import (
     GRADES,
     NONE,
@@ -323,4 +323,6 @@ def _canaries(f: WorstCaseResult, training: AttackedTraining) -> str:
 
 
 def _names(trainings: list[AttackedTraining]) -> str:
-    return and_list(training.title for training in trainings)
+    """Return the titles in a sentence: ``a, b and c``."""
+    names = [plain(training.title) for training in trainings]
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]

@@ -70,6 +70,7 @@ from privacygauge.report.values import (
     pick_values,
     table,
     text,
+    values_of,
 )
 from privacygauge.runs.options import Options, keyword
 
@@ -149,7 +150,7 @@ class CandidateAudit(JudgedCandidates, Reported):
             },
             worst=Worst("candidates, by row", tuple(str(self.targets[i]) for i in order[:_NAMED])),
             data={
-                "game": measures.game_data(self.game),
+                "game": values_of(self.game),
                 "attacks": [measures.attack_data(e) for e in self.evaluations],
                 "best": self.best.title,
                 **pick_values(

@@ -122,7 +122,7 @@ def verdict(
     # was found, or to one that was not.
     found = grade_attacks(a)
     if comparison is not None and comparison.clustered and found.grade not in (NONE, UNTOLD):
-        return fairness.of_unnamed_people()
+        return fairness.UNNAMED_PEOPLE
     if comparison is not None and comparison.few_people and found.grade not in (NONE, UNTOLD):
         return fairness.of_few_people(comparison)
     doubted = None if unknown_side is None or unknown_side.gives_away else unknown_side

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from privacygauge.classifiers.networks.extra import out_of_memory
 from privacygauge.classifiers.networks.task import Engine, Task
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.errors import InputError
+from privacygauge.runs.threads import bytes_text, free_memory
 
 if TYPE_CHECKING:
     import torch

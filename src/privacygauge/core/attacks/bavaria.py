@@ -101,13 +101,14 @@ class Bavaria:
         inside, outside = world_groups(worlds)
         if not (inside.freedom.any() or outside.freedom.any()):
             return Skipped(self.name, NO_NOISE)
-        if np.sum((inside.count > 0) & (outside.count > 0)) < LEAST_RECORDS:
+        both = ((inside.count > 0) & (outside.count > 0))[:, 0]
+        if both.sum() < LEAST_RECORDS:
             return Skipped(self.name, "needs at least 3 targets with worlds with and without them")
         # The log ratio of the predictive densities of every record and query, (n, q).
-        shared = are_alike(inside, outside)
+        shared = are_alike(inside, outside, both)
         priors = variance_priors(inside, outside, shared)
         noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
-        means = means_prior(inside, outside, noise, shared)
+        means = means_prior(inside, outside, noise, both=both, shared=shared)
         # Each group's mean is expected from the other group's, by their joint law over the records.
         given_out = means.given(outside, noise[1])
         given_in = means.swapped.given(inside, noise[0])
@@ -148,22 +149,16 @@ def variance_priors(
     """
     both = _moments(inside, outside)
     own = (_moments(inside), _moments(outside))
-
-    def prior(group: int) -> InverseGamma:
+    priors = []
+    for mine, other in (own, own[::-1]):
         # Per query: the shared prior, else the other group's if this one has no noise, else its
         # own.
-        quiet = own[group].mean == 0
-        mean, shape = (
-            np.where(shared, x, np.where(quiet, other, mine))
-            for x, mine, other in (
-                (both.mean, own[group].mean, own[1 - group].mean),
-                (both.shape, own[group].shape, own[1 - group].shape),
-            )
-        )
+        quiet = mine.mean == 0
+        mean = np.where(shared, both.mean, np.where(quiet, other.mean, mine.mean))
+        shape = np.where(shared, both.shape, np.where(quiet, other.shape, mine.shape))
         # Any positive mean where neither group has noise: `_ranking` replaces the result there.
-        return InverseGamma(shape, np.where(mean > 0, mean, 1.0))
-
-    return prior(0), prior(1)
+        priors.append(InverseGamma(shape, np.where(mean > 0, mean, 1.0)))
+    return priors[0], priors[1]
 
 
 def _moments(*groups: WorldGroup) -> InverseGamma:
@@ -209,14 +204,18 @@ class MeansPrior:
 
 
 def means_prior(
-    group: WorldGroup, other: WorldGroup, noise: tuple[Floats, Floats], shared: Bools
+    group: WorldGroup,
+    other: WorldGroup,
+    noise: tuple[Floats, Floats],
+    *,
+    both: Bools,
+    shared: Bools,
 ) -> MeansPrior:
-    """Return the joint law of both groups' means over the records that have both groups.
+    """Return the joint law of both groups' means over the records with `both` groups, (n,).
 
     Where `shared`, (q,), both groups have the average of their centres and spreads, and the
     variance of the gap between their means is at least what noise could explain.
     """
-    both = _have_both(group, other)
     n = int(both.sum())
     means = [g.mean[both] for g in (group, other)]
     centre = (average(means[0]), average(means[1]))
@@ -246,9 +245,12 @@ def _pool_where_shared(pair: tuple[Floats, Floats], shared: Bools) -> tuple[Floa
     return np.where(shared, middle, pair[0]), np.where(shared, middle, pair[1])
 
 
-def are_alike(inside: WorldGroup, outside: WorldGroup) -> Bools:
-    """Return the queries, (q,), on which the groups differ by no more than noise explains."""
-    gap = (inside.mean - outside.mean)[_have_both(inside, outside)]
+def are_alike(inside: WorldGroup, outside: WorldGroup, both: Bools) -> Bools:
+    """Return the queries, (q,), on which the groups differ by no more than noise explains.
+
+    Their means are compared on the records with `both` groups, (n,).
+    """
+    gap = (inside.mean - outside.mean)[both]
     # Pairs of a squared difference and its squared standard error: of means, and of variances.
     moved = average(gap) ** 2, total((gap - average(gap)) ** 2) / (len(gap) * (len(gap) - 1))
     wider = (
@@ -262,11 +264,6 @@ def are_alike(inside: WorldGroup, outside: WorldGroup) -> Bools:
 def _error(group: WorldGroup) -> Floats:
     """Return the influence of each record on the group's pooled variance, (n, q)."""
     return (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
-
-
-def _have_both(inside: WorldGroup, outside: WorldGroup) -> Bools:
-    """Return a mask of the records that have worlds in both groups, (n,)."""
-    return np.asarray(((inside.count > 0) & (outside.count > 0))[:, 0])
 
 
 def _log_predictive(

@@ -35,9 +35,6 @@ class Variance(Protocol):
     def name(self) -> str:
         """Name in reports."""
 
-    def among(self, n_worlds: int) -> Variance:
-        """Return the estimator for a given number of worlds."""
-
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance, (n, q) or (q,), above 0; from `other` where `group` has none."""
 
@@ -52,10 +49,6 @@ class PooledVariance:
     """
 
     name = "pooled variance"
-
-    def among(self, n_worlds: int) -> PooledVariance:
-        """Return itself, for any number of worlds."""
-        return self
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance of each query, (q,).
@@ -76,10 +69,6 @@ class PerRecordVariance:
     """
 
     name = "per-record variance"
-
-    def among(self, n_worlds: int) -> PerRecordVariance:
-        """Return itself, for any number of worlds."""
-        return self
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance of each record and query, (n, q)."""
@@ -275,10 +264,8 @@ def _choose_variance(
     variance: Variance, observation: Observation
 ) -> tuple[Variance, tuple[str, ...]]:
     """Return the estimator for the available worlds, with a note if their number decided."""
-    if observation.worlds is None:
+    if observation.worlds is None or not isinstance(variance, AutoVariance):
         return variance, ()
     # Chosen once: worlds played as targets leave one fewer, which must not change the estimator.
     chosen = variance.among(len(observation.worlds))
-    if chosen == variance:
-        return variance, ()
     return chosen, (f"{chosen.name}, as there are {len(observation.worlds)} worlds",)

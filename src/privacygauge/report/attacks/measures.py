@@ -10,7 +10,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.group_ranks import RankedGroup
 from privacygauge.evaluate.headline import AttackReach, Headline
-from privacygauge.evaluate.played import Attacks, GameDescription, Questions
+from privacygauge.evaluate.played import Attacks, Questions
 from privacygauge.evaluate.slices import Slice, SliceTable
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
@@ -239,14 +239,19 @@ def highest_of(
     found: Sequence[Estimate],
     show: Callable[[Estimate], Shown],
     guessing: str,
-    missing: str,
+    missing: str = "it was not asked for",
+    reversed_by: Sequence[str] = (),
 ) -> Measure:
-    """Return the highest of several estimates as a measure without a card.
+    """Return the highest of several estimates as a measure for limits, without a card.
 
     Value and limits are each the highest of all; `missing` is the reason to skip it if there are
-    none.
+    none. If attacks on some defences, `reversed_by`, are inverted, no limit can be checked and the
+    measure is skipped as well.
     """
-    if not found:
+    if reversed_by:
+        titles = ", ".join(map(plain, reversed_by))
+        missing = f"attacks take members for non-members with {titles}"
+    if reversed_by or not found:
         none = Skipped(name, missing)
         return Measure(name, label, none, Shown(DASH), guessing=guessing, card=False)
     first = max(found, key=lambda estimate: estimate.value)
@@ -407,15 +412,10 @@ def groups_data(found: SliceTable) -> dict[str, Json]:
 def attacks_data(a: Attacks) -> dict[str, Json]:
     """Return the keys ``game``, ``headline`` and ``attacks``."""
     return {
-        "game": game_data(a.game),
+        "game": values_of(a.game),
         "headline": headline_data(a.headline),
         "attacks": [attack_data(e) for e in a.evaluations],
     }
-
-
-def game_data(found: GameDescription) -> dict[str, Json]:
-    """Return the game as plain values."""
-    return {name: values_of(value) for name, value in vars(found).items()}
 
 
 def headline_data(found: Headline) -> dict[str, Json]:

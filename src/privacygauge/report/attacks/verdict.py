@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from privacygauge.evaluate.headline import Exposure, exposure
-from privacygauge.evaluate.played import Attacks, Detectable, Questions
+from privacygauge.evaluate.played import Attacks, Detectable
 from privacygauge.evaluate.slices import Slice
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
@@ -159,7 +159,6 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         headline = (
             f"{grade.word.capitalize()} leak: among records with {group}, {_told_apart(first)}"
         )
-    # Few records get a sentence only where they, and not the average, make the leak grave.
     ability: list[str] = []
     ability.append(
         f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
@@ -180,9 +179,21 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         *ability,
         *_exposure_text(found, average != base),
         *hidden,
-        *(_standing_out(asked) if few != NONE and gravest((base, few)) != base else ()),
-        *_groups(a),
     ]
+    # Few records get a sentence only where they, and not the average, make the leak grave.
+    if asked is not None and asked.tail is not None and gravest((base, few)) != base:
+        sentences.append(_standing_out(asked.tail))
+    # Only the worst group is named: the section on groups has them all.
+    shown_groups = groups or a.groups
+    if shown_groups:
+        worst_group = shown_groups[0]
+        n_others = len(shown_groups) - 1
+        others = f", and so are {count(n_others)} further groups" if n_others > 1 else ""
+        more = ", and so is one further group" if n_others == 1 else others
+        sentences.append(
+            f"Records with {plain(worst_group.column)} = {plain(worst_group.group)} are more "
+            f"exposed than the others ({_told_apart(worst_group)}){more}."
+        )
     if base == NONE:
         sentences.append(_undetected_leak_text(a))
     else:
@@ -260,29 +271,24 @@ def _told_apart(group: Slice) -> str:
     return f"guesses are right {percent(group.accuracy.value)} of the time"
 
 
-def _standing_out(questions: Questions | None) -> Iterator[str]:
-    if questions is None or questions.tail is None:
-        return
-    found = questions.tail
+def _standing_out(found: Tail) -> str:
     # From the plainest evidence to the weakest: a text known by heart, a gap, a rank.
     if found.by_heart:
         texts = "a text of this one" if found.exposed == 1 else "a text of each of them"
-        yield (
+        return (
             f"The model knows {several(found.exposed, 'member')} of {count(found.n_in)} by heart: "
             f"it expects {texts} nearly word by word, and the reference model does not. None of "
             "the others is known like that."
         )
-        return
     if found.far_beyond:
-        yield (
+        return (
             f"A few records are given away by themselves: the {count(found.top)} that "
             f"{plain(found.attack)} scores highest are all members, and lie so far above everybody "
             "else that the highest scores of the others make as many less often than once in a "
             f"thousand: at least {several(found.exposed, 'member')} of {count(found.n_in)} would "
             "not stand there without the release, whatever the average says."
         )
-        return
-    yield (
+    return (
         f"A few records are given away by themselves: of the {count(found.top)} records that "
         f"{plain(found.attack)} scores highest, {count(found.members)} are members, where chance "
         f"gives {decimal(found.expected, 1)}. With {rate(found.level)} confidence at least "
@@ -319,19 +325,6 @@ def _hidden_leak_text(a: Attacks) -> Iterator[str]:
             f"With {rate(epsilon.level)} confidence epsilon is at least {decimal(epsilon.low, 2)} "
             f"({plain(a.headline.epsilon_attack)}), which rules out that nothing leaks. The grade "
             "is one step higher for it."
-        )
-
-
-def _groups(a: Attacks) -> Iterator[str]:
-    groups = a.groups if a.questions is None else a.questions.groups or a.groups
-    # Only the worst group is named: the section on groups has them all.
-    for first in groups[:1]:
-        n = len(groups) - 1
-        others = f", and so are {count(n)} further groups" if n > 1 else ""
-        more = ", and so is one further group" if n == 1 else others
-        yield (
-            f"Records with {plain(first.column)} = {plain(first.group)} are more exposed than the "
-            f"others ({_told_apart(first)}){more}."
         )
 
 

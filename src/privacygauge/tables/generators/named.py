@@ -13,9 +13,9 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
+from privacygauge.runs.named import import_object, names_code
 from privacygauge.runs.source import PROGRAM, Code, RecordedCode
 from privacygauge.runs.store import read_run
-from privacygauge.runs.user_code import import_object, names_code
 from privacygauge.tables.generators.adapters import Call, Command, FitSample, asks_for_metadata
 from privacygauge.tables.generators.foreign import takes
 from privacygauge.tables.generators.generator import (

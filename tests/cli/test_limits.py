@@ -9,10 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.register import METRICS
+from privacygauge.cli.output import Limit, never_exceeded, parsed_limits, policy_limits
+from privacygauge.cli.runs import METRICS
 from privacygauge.errors import InputError
 from privacygauge.kinds.request import Metric
-from privacygauge.report.limits import Limit, never_exceeded, parsed_limits, policy_limits
 
 EACH = [(command.name, metric) for command in COMMANDS for metric in command.metrics]
 each = pytest.mark.parametrize(("command", "metric"), EACH, ids=[f"{c} {m}" for c, m in EACH])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from privacygauge.core import memory
+from privacygauge.runs import threads
 
 AVAILABLE = 8 * 2**30
 
@@ -14,7 +14,7 @@ AVAILABLE = 8 * 2**30
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the root of a made-up machine with 8 GiB available and no container."""
-    monkeypatch.setattr(memory, "Path", lambda path: tmp_path / path.lstrip("/"))
+    monkeypatch.setattr(threads, "Path", lambda path: tmp_path / path.lstrip("/"))
     (tmp_path / "proc").mkdir()
     lines = f"MemTotal: 99 kB\nMemAvailable: {AVAILABLE // 1024} kB\n"
     (tmp_path / "proc/meminfo").write_text(lines)
@@ -29,7 +29,7 @@ def container(machine: Path, most: str, used: int) -> None:
 
 
 def test_a_machine_without_a_container_has_what_it_says(machine: Path) -> None:
-    assert memory.free_memory() == AVAILABLE
+    assert threads.free_memory() == AVAILABLE
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_a_machine_without_a_container_has_what_it_says(machine: Path) -> None:
 )
 def test_a_container_takes_some_away(machine: Path, most: str, used: int, free: int) -> None:
     container(machine, most, used)
-    assert memory.free_memory() == free
+    assert threads.free_memory() == free
 
 
 def test_a_machine_that_does_not_say_has_four_gibibytes(machine: Path) -> None:
     (machine / "proc/meminfo").unlink()
-    assert memory.free_memory() == 4 * 2**30
+    assert threads.free_memory() == 4 * 2**30
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_machine_that_does_not_say_has_four_gibibytes(machine: Path) -> None:
     ],
 )
 def test_bytes_are_told_in_words(n_bytes: int, words: str) -> None:
-    assert memory.bytes_text(n_bytes) == words
+    assert threads.bytes_text(n_bytes) == words
