@@ -226,7 +226,7 @@ def _of_generator(
     asked: SyntheticRequest, name: str, work: Work
 ) -> SyntheticAudit | AttributeOfGenerator:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
-    from privacygauge.tables.games.setting import HALF_WIDTH
+    from privacygauge.tables.games.games import HALF_WIDTH
     from privacygauge.tables.generator_audit.audit import SyntheticOptions
 
     session = work.running("synthetic", asked)

@@ -120,7 +120,22 @@ def _infer_columns(
         raise InputError(f"column {both[0]!r} is named both continuous and categorical: choose one")
     for name, column in frame.items():
         if name in continuous or (name not in categorical and _is_number(column)):
-            yield _number_column(column)
+            days = days_of(column)
+            numbers = _numbers(column) if days is None else days
+            absent = np.isnan(numbers)
+            if absent.all():
+                raise InputError(
+                    f"column {column.name!r} holds no number: name it categorical, or drop it"
+                )
+            there = numbers[~absent]
+            low = float(there.min())
+            high = float(there.max())
+            # Beyond 2**53 float64 skips whole numbers, so they cannot be called exact.
+            whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
+            kind: Kind = "integer" if whole else "continuous"
+            gaps = bool(absent.any())
+            is_date = days is not None
+            yield Column(str(name), kind, low, high, missing=gaps, date=is_date), numbers
             continue
         codes, texts = _categories(column)
         ordered = tuple(sorted(texts, key=text_order))
@@ -285,23 +300,6 @@ def _is_number(column: pd.Series[Any]) -> bool:
             "texts, or name it categorical"
         )
     return found in _NUMBERS
-
-
-def _number_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
-    days = days_of(column)
-    numbers = _numbers(column) if days is None else days
-    missing = np.isnan(numbers)
-    if missing.all():
-        raise InputError(f"column {column.name!r} holds no number: name it categorical, or drop it")
-    there = numbers[~missing]
-    low = float(there.min())
-    high = float(there.max())
-    # Beyond 2**53 float64 skips whole numbers, so they cannot be called exact.
-    whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
-    kind: Kind = "integer" if whole else "continuous"
-    gaps = bool(missing.any())
-    date = days is not None
-    return Column(str(column.name), kind, low, high, missing=gaps, date=date), numbers
 
 
 def text_order(text: str) -> tuple[int, float, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 from privacygauge.tables.frames import read_beside, read_frame, read_table
 from privacygauge.tables.games.releases import digest_of_units, table_digest
@@ -264,27 +264,22 @@ def per_person(
             }
             found |= {f"{column.name} {x}": y.reindex(range(n)) for x, y in parts.items()}
         else:
-            most, kinds = _frequent(column, values, owner, n)
-            found |= {f"{column.name} most frequent": most, f"{column.name} kinds": kinds}
+            size = len(column.categories) + 1  # the last code is that of a missing value
+            there = values < size - 1
+            # A pair is owner * size + code: sorted, then by count within the owner, ties by code.
+            pairs, counts = np.unique(
+                owner[there] * size + values[there].astype(np.int64), return_counts=True
+            )
+            order = np.lexsort((pairs, -counts, pairs // size))
+            who, first = np.unique(pairs[order] // size, return_index=True)
+            most = np.full(n, None, dtype=object)
+            most[who] = np.array(column.categories, dtype=object)[pairs[order][first] % size]
+            found[f"{column.name} most frequent"] = most
+            found[f"{column.name} kinds"] = np.bincount(pairs // size, minlength=n)
     twice = [name for name in found if name in whole.columns]
     if twice:
         raise InputError(f"column {twice[0]!r} is in both tables: rename it in one")
     return pd.concat([whole, pd.DataFrame(found, index=whole.index)], axis=1), table.schema
-
-
-def _frequent(column: Column, values: Floats, owner: Ints, n: int) -> tuple[NDArray[Any], Ints]:
-    """Return each person's most frequent category, None if there is none, and number of kinds."""
-    size = len(column.categories) + 1  # the last code is that of a missing value
-    there = values < size - 1
-    # A pair is owner * size + code: sorted, then by count within the owner, ties by code.
-    pairs, counts = np.unique(
-        owner[there] * size + values[there].astype(np.int64), return_counts=True
-    )
-    order = np.lexsort((pairs, -counts, pairs // size))
-    who, first = np.unique(pairs[order] // size, return_index=True)
-    most = np.full(n, None, dtype=object)
-    most[who] = np.array(column.categories, dtype=object)[pairs[order][first] % size]
-    return most, np.bincount(pairs // size, minlength=n)
 
 
 def _owners(people: pd.Series[Any], rows: pd.Series[Any]) -> Ints:

@@ -243,17 +243,15 @@ def marginal_distances(
     TV = 1/2 sum over combinations of values of |share in one - share in the other|. Two samples of
     one population also differ, the more, the smaller they are and the larger k is.
     """
-    found = [_distance(one, other, sizes, columns) for columns in sets]
+    found = []
+    for columns in sets:
+        keys = [combine_codes(codes, columns, sizes) for codes in (one, other)]
+        # Only values that occur are counted: the product of the sizes may be large.
+        values, places = np.unique(np.concatenate(keys), return_inverse=True)
+        sides = np.split(places, [len(one)])
+        shares = [np.bincount(side, minlength=len(values)) / len(side) for side in sides]
+        found.append(0.5 * np.abs(shares[0] - shares[1]).sum())
     return Marginals(len(sets[0]), sets, np.array(found))
-
-
-def _distance(one: Ints, other: Ints, sizes: tuple[int, ...], columns: tuple[int, ...]) -> float:
-    keys = [combine_codes(codes, columns, sizes) for codes in (one, other)]
-    # Only values that occur are counted: the product of the sizes may be large.
-    values, places = np.unique(np.concatenate(keys), return_inverse=True)
-    sides = np.split(places, [len(one)])
-    shares = [np.bincount(side, minlength=len(values)) / len(side) for side in sides]
-    return float(0.5 * np.abs(shares[0] - shares[1]).sum())
 
 
 def associations(table: Table) -> Floats:

@@ -45,10 +45,17 @@ from privacygauge.tables.games.attribute import (
     strongest,
     value_names,
 )
-from privacygauge.tables.games.games import Game, game_named, make_setting
+from privacygauge.tables.games.games import (
+    HALF_WIDTH,
+    Game,
+    Setting,
+    Sizes,
+    enough_tests,
+    game_named,
+    make_setting,
+)
 from privacygauge.tables.games.releases import Making, make_releases, open_releases, utility_of
 from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
-from privacygauge.tables.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
 from privacygauge.tables.games.worlds import OnWorlds, split_attacks
 from privacygauge.tables.generators.generator import Generator
 from privacygauge.tables.options import GameDesign

@@ -23,8 +23,7 @@ from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run
 from privacygauge.tables.attacks.attack import Tables
-from privacygauge.tables.games.games import Game
-from privacygauge.tables.games.setting import Setting
+from privacygauge.tables.games.games import Game, Setting
 from privacygauge.tables.generators.generator import Generator
 from privacygauge.tables.table import Schema, Table
 from privacygauge.tables.utility import Utility, utility
@@ -322,8 +321,12 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
     opened = open_run(run, plan)
     if opened.missing():
         table = making.generator.generate(learnt, n, rng)
-        values = {"values": table.values[None], "state": _words(rng)[None]}
-        opened.write(plan.tasks[0], values)
+        # numpy shows the state as Python integers of 128 bits: low word first.
+        drawn = rng.bit_generator.state
+        long = [drawn["state"][name] for name in ("state", "inc")]
+        halves = [half for value in long for half in (value & _MASK, value >> 64)]
+        words = np.array([[*halves, drawn["has_uint32"], drawn["uinteger"]]], np.uint64)
+        opened.write(plan.tasks[0], {"values": table.values[None], "state": words})
         return table
     # As if the generator had just drawn from it: the caller's next draws are the same.
     low, high, inc_low, inc_high, has, last = map(int, np.asarray(opened.array("state")[0]))
@@ -334,11 +337,3 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
         "uinteger": last,
     }
     return Table(schema, np.asarray(opened.array("values")[0]))
-
-
-def _words(rng: np.random.Generator) -> np.ndarray:
-    # numpy shows the state as Python integers of 128 bits: low word first.
-    found = rng.bit_generator.state
-    long = [found["state"][name] for name in ("state", "inc")]
-    halves = [half for value in long for half in (value & _MASK, value >> 64)]
-    return np.array([*halves, found["has_uint32"], found["uinteger"]], np.uint64)

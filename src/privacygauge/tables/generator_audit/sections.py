@@ -292,7 +292,17 @@ def records(f: SyntheticResult) -> Iterator[Block]:
         f"records.parquet.{dagger if unresolved else ''}"
     )
     if len(f.attacks) > 1:
-        yield FoldedBlocks("What every attack does on them", (_auc_table(f),))
+        every = Table(
+            "each",
+            "AUC of every attack",
+            columns=columns("Id", *(plain(f"{e.name} {e.variant}".strip()) for e in f.attacks)),
+            rows=tuple(
+                (_target_cell(f, i), *(decimal(e.targets[i].auc.value, 3) for e in f.attacks))
+                for i in f.order[:10].tolist()
+            ),
+            note="Values; their intervals are in report.json.",
+        )
+        yield FoldedBlocks("What every attack does on them", (every,))
     if len(f.targets) > 1:
         yield auc_plot(f)
         yield vulnerability_plot(f)
@@ -303,6 +313,23 @@ def records(f: SyntheticResult) -> Iterator[Block]:
 def people_table(f: SyntheticResult, most: int, *, contents: bool = True) -> Table:
     """Return the records on which the headline's attack does best."""
     columns = f.targets.contents if contents else {}
+    rows = []
+    for i in f.order[:most].tolist():
+        target = f.best.targets[i]
+        rank = f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}"
+        cells: tuple[Content, ...] = (
+            _target_cell(f, i),
+            decimal_estimate(target.auc),
+            whisker(target.auc),
+            *(
+                Cell(percent_estimate(r.estimate, 1), doubtful=not r.resolved)
+                for r in target.tpr_at_fpr
+            ),
+            Cell(lower_bound_text(target.epsilon), (f"of {decimal(target.epsilon_limit, 2)}",)),
+            Cell(decimal(float(f.targets.scores[i]), 3), (rank,)),
+            *(shorten(str(x[i])) for x in columns.values()),
+        )
+        rows.append(Row(cells, Tone.BEST if i == f.headline.target else Tone.PLAIN))
     return Table(
         "records",
         "Records by falling AUC",
@@ -315,50 +342,15 @@ def people_table(f: SyntheticResult, most: int, *, contents: bool = True) -> Tab
             Column("Vulnerability score", needed=False),
             *(Column(plain(name), prose=True) for name in columns),
         ),
-        tuple(
-            _person(f, i, tuple(shorten(str(x[i])) for x in columns.values()))
-            for i in f.order[:most].tolist()
-        ),
+        tuple(rows),
         at_once=10,
     )
-
-
-def _person(f: SyntheticResult, i: int, contents: tuple[str, ...]) -> Row:
-    target = f.best.targets[i]
-    headline = i == f.headline.target
-    rank = f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}"
-    cells: tuple[Content, ...] = (
-        _target_cell(f, i),
-        decimal_estimate(target.auc),
-        whisker(target.auc),
-        *(
-            Cell(percent_estimate(r.estimate, 1), doubtful=not r.resolved)
-            for r in target.tpr_at_fpr
-        ),
-        Cell(lower_bound_text(target.epsilon), (f"of {decimal(target.epsilon_limit, 2)}",)),
-        Cell(decimal(float(f.targets.scores[i]), 3), (rank,)),
-        *contents,
-    )
-    return Row(cells, Tone.BEST if headline else Tone.PLAIN)
 
 
 def _target_cell(f: SyntheticResult, i: int) -> Cell:
     name, row = target_id_and_row(f, i)
     tags = ("verdict",) if i == f.headline.target else ()
     return Cell(name, (f"row {row}",) if row else (), tags)
-
-
-def _auc_table(f: SyntheticResult) -> Table:
-    return Table(
-        "each",
-        "AUC of every attack",
-        columns=columns("Id", *(plain(f"{e.name} {e.variant}".strip()) for e in f.attacks)),
-        rows=tuple(
-            (_target_cell(f, i), *(decimal(e.targets[i].auc.value, 3) for e in f.attacks))
-            for i in f.order[:10].tolist()
-        ),
-        note="Values; their intervals are in report.json.",
-    )
 
 
 def groups(f: SyntheticResult) -> Iterator[Block]:

@@ -440,7 +440,15 @@ class Command:
             try:
                 why = self._stopped(process, (stdout, stderr), most)
             finally:
-                _stop(process)
+                # Kill a program that still runs, and its child processes.
+                if process.poll() is None:
+                    if sys.platform == "win32":
+                        process.kill()
+                    else:
+                        # On macOS, killing a process that has just ended may be refused.
+                        with contextlib.suppress(ProcessLookupError, PermissionError):
+                            os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
             why = why or ("" if _size(stdout) else "wrote no table")
             if why:
                 stderr.seek(max(_size(stderr) - _TAIL_BYTES, 0))
@@ -507,18 +515,6 @@ class Command:
                     return f"was killed by signal {-code}"
             if left <= 0:
                 return f"did not end within its limit of {self.limit:g} seconds a table"
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Kill a running program and its child processes."""
-    if process.poll() is None:
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            # On macOS, killing a process that has just ended may be refused.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _size(file: IO[bytes]) -> int:

@@ -55,26 +55,27 @@ class Binning:
         Both are the value itself for a category, for a missing number, and in a column of one
         value.
         """
-        values = zip(self.schema.columns, record.tolist(), strict=True)
-        return np.array([self._ends_of_bin(column, value) for column, value in values])
-
-    def _ends_of_bin(self, column: Column, value: float) -> tuple[float, float]:
-        if not column.is_number or math.isnan(value) or column.low == column.high:
-            return value, value
-        low, high = _ends(column)
-        n_bins = self._n_bins(column)
-        if column.kind == "integer":
-            first, count = _first_and_count(low, high)
-            place = int((value - first) * n_bins // count)
-            # The inverse of the floor in `_codes`: bin i starts at the smallest whole number mapped
-            # to it.
-            start, end = (math.ceil(i * count / n_bins) for i in (place, place + 1))
-            return first + start, first + end - 1.0
-        width = (high - low) / n_bins
-        place = min(int((value - low) / width), n_bins - 1)
-        # A bin excludes its right end, except for the last bin.
-        last = place == n_bins - 1
-        return low + place * width, high if last else np.nextafter(low + (place + 1) * width, 0.0)
+        ends = []
+        for column, value in zip(self.schema.columns, record.tolist(), strict=True):
+            if not column.is_number or math.isnan(value) or column.low == column.high:
+                ends.append((value, value))
+                continue
+            low, high = _ends(column)
+            n_bins = self._n_bins(column)
+            if column.kind == "integer":
+                first, count = _first_and_count(low, high)
+                place = int((value - first) * n_bins // count)
+                # The inverse of the floor in `_codes`: bin i starts at the smallest whole number
+                # mapped to it.
+                start, end = (math.ceil(i * count / n_bins) for i in (place, place + 1))
+                ends.append((first + start, first + end - 1.0))
+                continue
+            width = (high - low) / n_bins
+            place = min(int((value - low) / width), n_bins - 1)
+            # A bin excludes its right end, except for the last bin.
+            right = np.nextafter(low + (place + 1) * width, 0.0)
+            ends.append((low + place * width, high if place == n_bins - 1 else right))
+        return np.array(ends)
 
     def _n_bins(self, column: Column) -> int:
         low, high = _ends(column)

@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.tables.distance import Cosine, Distance, Minkowski, Rough, Space, rough_of
 from privacygauge.tables.nearest import keys_of
 from privacygauge.tables.table import Schema
@@ -66,18 +66,9 @@ def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
     # The first point of each group of equal points, in the order given.
     both = np.hstack([space.codes[among], space.numbers[among]])
     distinct = among[np.sort(np.unique(both, axis=0, return_index=True)[1])]
-    distance, place, left = _by_level(space, asked, distinct)
-    # Points that are left have no place yet; theirs is overwritten in the next line.
-    row = distinct[np.minimum(place, len(distinct) - 1)]
-    distance[left], row[left] = _among_all(space, asked[left], distinct)
-    return Nearest(distance, row)
-
-
-def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Bools]:
-    """Return the nearest distances found, their positions, and a mask of unsettled points."""
     n = len(asked)
     width = space.codes.shape[1]
-    found = _Best(np.full(n, np.inf), np.full(n, len(among)))
+    found = _Best(np.full(n, np.inf), np.full(n, len(distinct)))
     compared = np.zeros(n, dtype=np.int64)
     left = np.ones(n, dtype=np.bool_)
     rows = np.arange(n)
@@ -87,7 +78,13 @@ def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Boo
             break
         for columns in combinations(range(width), h):
             _of_level(
-                space, columns, asked=asked, among=among, found=found, rows=rows, compared=compared
+                space,
+                columns,
+                asked=asked,
+                among=distinct,
+                found=found,
+                rows=rows,
+                compared=compared,
             )
         # Points with too many candidates leave the loop, and stay marked as left.
         rows = rows[compared[rows] <= _MOST]
@@ -95,7 +92,10 @@ def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Boo
         done = found.distance[rows] < (space.steps[h + 1] if h < width else np.inf)
         left[rows[done]] = False
         rows = rows[~done]
-    return found.distance, found.place, left
+    # Points that are left have no place yet; theirs is overwritten in the next line.
+    row = distinct[np.minimum(found.place, len(distinct) - 1)]
+    found.distance[left], row[left] = _among_all(space, asked[left], distinct)
+    return Nearest(found.distance, row)
 
 
 @dataclass(frozen=True, eq=False)

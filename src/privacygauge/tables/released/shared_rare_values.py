@@ -6,7 +6,7 @@ little where they are frequent, and much where they are rare.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,18 +19,20 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import number_units
-from privacygauge.tables.released.dates import between_dates
-from privacygauge.tables.released.hits import Hits
-from privacygauge.tables.released.linkability import FEWEST_COLUMNS
-from privacygauge.tables.released.rearranged import (
+from privacygauge.tables.released.disguised import (
+    between_dates,
     in_any_order,
+    measured_pairs,
+    nearest_side_by_side,
     nearest_when_rotated,
     of_one_range,
     pairs_of,
+    read_back,
+    recoded_columns,
     series_of,
 )
-from privacygauge.tables.released.recoded import read_back, recoded_columns
-from privacygauge.tables.released.side_by_side import measured_pairs, nearest_side_by_side
+from privacygauge.tables.released.hits import Hits
+from privacygauge.tables.released.linkability import FEWEST_COLUMNS
 from privacygauge.tables.released.tables import (
     NO_CONTROL,
     ReleasedTables,
@@ -356,8 +358,12 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
         # In blocks: the scores of a record then take 128 KB.
         block = slice(begin, begin + _BLOCK)
         columns = [_Column.of(asked, own[block], weight) for asked, own, weight in weighed]
-        n = len(made.values[block])
-        np.maximum(found, np.fromiter(_largest(columns, len(found), n), np.uint16), out=found)
+        score = np.zeros(len(made.values[block]), np.uint16)
+        for record in range(len(found)):
+            score[:] = 0
+            for column in columns:
+                column.add(score, record)
+            found[record] = max(found[record], score.max())
     return found.astype(np.int64)
 
 
@@ -507,16 +513,6 @@ class _Column:
             np.add(score, self.frequent[code], out=score)
         else:
             score[self.order[self.ends[code] : self.ends[code + 1]]] += self.weight[code]
-
-
-def _largest(columns: list[_Column], n_records: int, n: int) -> Iterator[int]:
-    """Yield the largest score among the n synthetic records for each record."""
-    score = np.zeros(n, np.uint16)
-    for record in range(n_records):
-        score[:] = 0
-        for column in columns:
-            column.add(score, record)
-        yield score.max()
 
 
 # Detection of a generator that saw the holdout, by near copies of its records. Exact copies prove

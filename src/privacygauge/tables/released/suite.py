@@ -14,12 +14,19 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.tables.released.coincidences import SharedValues
 from privacygauge.tables.released.copies import (
     Copies,
+    LoneCopies,
     copied_alone,
     copied_beyond,
+    release_of_rows,
     rows_copied_alone,
 )
 from privacygauge.tables.released.crowds import Crowd
-from privacygauge.tables.released.dates import between_dates
+from privacygauge.tables.released.disguised import (
+    between_dates,
+    pairs_of,
+    recoded_columns,
+    series_of,
+)
 from privacygauge.tables.released.hits import (
     Attempts,
     Hits,
@@ -38,9 +45,6 @@ from privacygauge.tables.released.linkability import (
 )
 from privacygauge.tables.released.order import SamePlace
 from privacygauge.tables.released.outlying import Outlying, outlying, singled_out
-from privacygauge.tables.released.overlap import LoneCopies, release_of_rows
-from privacygauge.tables.released.rearranged import pairs_of, series_of
-from privacygauge.tables.released.recoded import recoded_columns
 from privacygauge.tables.released.shared_rare_values import FORMS as IN_COMMON
 from privacygauge.tables.released.shared_rare_values import (
     most_in_common,

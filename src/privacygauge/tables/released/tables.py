@@ -207,7 +207,14 @@ def read_together(
         if not isinstance(one, Table)
         for note in one.attrs.get(NOTES, ())
     ]
-    contents = _numbered_alike(contents)
+    # Frames have row numbers in all of them if any has some: by default their places.
+    frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
+    if len(frames) == len(contents) and any(ROW_NUMBERS in one for one in frames.values()):
+        contents |= {
+            name: one.assign(**{ROW_NUMBERS: np.arange(len(one))})
+            for name, one in frames.items()
+            if ROW_NUMBERS not in one
+        }
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
     left = {name: _without(one, drop) for name, one in contents.items()}
     named = Apart((), (), None, ())
@@ -261,21 +268,6 @@ def read_together(
         joined=named.joined,
         people_named=named.person is not None,
     )
-
-
-def _numbered_alike(
-    contents: dict[str, Table | pd.DataFrame],
-) -> dict[str, Table | pd.DataFrame]:
-    """Return frames with row numbers in all of them if any has some: by default their places."""
-    frames = [one for one in contents.values() if not isinstance(one, Table)]
-    if len(frames) < len(contents) or not any(ROW_NUMBERS in one for one in frames):
-        return contents
-    return {
-        name: one
-        if isinstance(one, Table) or ROW_NUMBERS in one
-        else one.assign(**{ROW_NUMBERS: np.arange(len(one))})
-        for name, one in contents.items()
-    }
 
 
 def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:

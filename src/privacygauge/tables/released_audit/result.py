@@ -11,8 +11,8 @@ from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin
+from privacygauge.tables.released.copies import Overlap
 from privacygauge.tables.released.hits import ReleaseRisk
-from privacygauge.tables.released.overlap import Overlap
 from privacygauge.tables.released.people import FEWEST_PEOPLE, People
 from privacygauge.tables.released.release import (
     HoldoutCopies,

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import grade_attacks, grade_of_few
 from privacygauge.report.grades import (
@@ -123,7 +122,14 @@ def verdict(f: ReleasedResult) -> Verdict:
     order = sorted(told, key=lambda part: (part != leading, grade == NONE or found[part] != grade))
     said = [sentence for part in order for sentence in told[part]]
     said += [] if grade == NONE else [MATTERS]
-    todo = tuple(_advice(f, grade))
+    # The next steps, the most urgent first.
+    todo = [] if grade == NONE else list(_remedies(f, grade))
+    if f.n_holdout < min(f.n_real, 2000):
+        todo.append(
+            "Use a larger holdout, if there is one: with so few records a small leak goes "
+            "unnoticed."
+        )
+    todo += [_GENERATOR, _AGAIN]
     unsaid = _limits_text(grade)
     return Verdict(
         grade=grade,
@@ -131,7 +137,7 @@ def verdict(f: ReleasedResult) -> Verdict:
         headline=_headline(f, grade),
         sentences=tuple(said),
         unsaid=unsaid,
-        advice=todo,
+        advice=tuple(todo),
         gauge=_gauge(f),
     )
 
@@ -141,7 +147,16 @@ def _verdict_without_finding(f: ReleasedResult) -> Verdict:
     attacks = f.membership
     assert attacks is not None  # there is a control
     if f.corrected.inverted or attacks.headline.inverted:
-        return direction.verdict(tuple(_inversion_text(f)))
+        inverted = attacks.headline.inverted
+        why = direction.sentences(inverted) if inverted else (direction.LIKELY,)
+        if f.corrected.inverted:
+            named = ", ".join(map(plain, f.corrected.inverted))
+            more = (
+                "The table gives away more about the holdout than about the real records, by "
+                f"{named} {_confidence_text(f)}."
+            )
+            why = (more, *why)
+        return direction.verdict(tuple(why))
     found = grade_attacks(attacks)
     if found.grade == UNTOLD:
         sentences = (*found.sentences, _observations_text(f))
@@ -254,25 +269,21 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
     attacks = f.membership
     found = f.worst
     few = None if f.questions is None else f.questions.tail
+    membership = NONE if attacks is None else grade_attacks(attacks).grade
+    # Inconclusive if an attack that never sees the table does as well.
+    differs = f.blind is not None and f.blind.auc.low > 0.5
+    if membership != NONE and differs and not _beats_blind(f):
+        membership = UNTOLD
     return {
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
         "order": gravest((NONE, *map(beyond_grade, f.corrected.linked.values()))),
         "shared": gravest((NONE, *(beyond_grade(one.people) for one in f.corrected.shared))),
         "crowds": gravest((NONE, *(beyond_grade(one.rows) for one in f.corrected.crowds))),
         "filtered": NONE if f.filtered is None else grade_of(f.filtered.auc.low),
-        "membership": NONE if attacks is None else _of_attacks(f, attacks),
+        "membership": membership,
         "risks": NONE if found is None else beyond_grade(found.beyond),
         "few": NONE if few is None else grade_of_few(few),
     }
-
-
-def _of_attacks(f: ReleasedResult, attacks: Attacks) -> Grade:
-    """Return the grade of the attacks; inconclusive if one without the table does as well."""
-    grade = grade_attacks(attacks).grade
-    differs = f.blind is not None and f.blind.auc.low > 0.5
-    if grade == NONE or not differs or _beats_blind(f):
-        return grade
-    return UNTOLD
 
 
 def _beats_blind(f: ReleasedResult) -> bool:
@@ -331,18 +342,6 @@ def _leading(f: ReleasedResult, grade: Grade) -> str:
     if leading == "few" and f.n_copied >= f.n_exposed:
         leading = "copies" if f.n_proven >= f.n_exposed else "shared"
     return leading
-
-
-def _inversion_text(f: ReleasedResult) -> Iterator[str]:
-    """Yield why the audit is inconclusive if more is given away about the holdout."""
-    if f.corrected.inverted:
-        named = ", ".join(map(plain, f.corrected.inverted))
-        yield (
-            "The table gives away more about the holdout than about the real records, by "
-            f"{named} {_confidence_text(f)}."
-        )
-    attacks = () if f.headline is None else f.headline.inverted
-    yield from direction.sentences(attacks) if attacks else (direction.LIKELY,)
 
 
 def _membership(f: ReleasedResult) -> tuple[str, ...]:
@@ -520,7 +519,15 @@ def _risks(f: ReleasedResult) -> Iterator[str]:
         f"{_control(found.risk)} on the holdout"
     )
     if found.beyond.low <= 0:
-        most, of_outlying = (_ruled_out(f, outlying=kind) for kind in (False, True))
+        # Percentage points that are ruled out, on random records and on outlying ones.
+        pairs = list(zip(f.risks, f.corrected.points, strict=True))
+        most, of_outlying = (
+            f"{100 * max(ends):.1f}" if ends else ""
+            for ends in (
+                [x.high for risk, x in pairs if x is not None and risk.outlying == kind]
+                for kind in (False, True)
+            )
+        )
         alone = f" On the {VARIANT} alone, more than {of_outlying} are ruled out."
         beside = alone if of_outlying else ""
         yield (
@@ -541,13 +548,6 @@ def _risks(f: ReleasedResult) -> Iterator[str]:
         f"Of the three risks that regulators name, {title} goes furthest: it {rates}. Of what the "
         f"control left open, the table gives away {least} {_confidence_text(f)}.{others}"
     )
-
-
-def _ruled_out(f: ReleasedResult, *, outlying: bool) -> str:
-    """Return the percentage points that are ruled out, on random or outlying records."""
-    pairs = zip(f.risks, f.corrected.points, strict=True)
-    ends = [x.high for risk, x in pairs if x is not None and risk.outlying == outlying]
-    return f"{100 * max(ends):.1f}" if ends else ""
 
 
 def _confidence_text(f: ReleasedResult) -> str:
@@ -641,18 +641,6 @@ def _void_text(f: ReleasedResult) -> Iterator[str]:
         "Draw the holdout at random from the very records that the generator is given, before it "
         "learns, and audit again."
     )
-
-
-def _advice(f: ReleasedResult, grade: Grade) -> Iterator[str]:
-    """Yield the next steps, the most urgent first."""
-    if grade != NONE:
-        yield from _remedies(f, grade)
-    if f.n_holdout < min(f.n_real, 2000):
-        yield (
-            "Use a larger holdout, if there is one: with so few records a small leak goes "
-            "unnoticed."
-        )
-    yield from (_GENERATOR, _AGAIN)
 
 
 def _remedies(f: ReleasedResult, grade: Grade) -> Iterator[str]:

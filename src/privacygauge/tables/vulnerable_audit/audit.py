@@ -255,6 +255,11 @@ vulnerable_records = one_line(
 
 
 def _verdict(f: VulnerableRecords) -> Verdict:
+    mean = float(f.scores.mean())
+    n = min(len(f), _DRAWN)
+    # Nearest: each mark is the score of a real record.
+    drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
+    told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
     return Verdict(
         grade=RANKED,
         scale=(RANKED,),
@@ -270,29 +275,19 @@ def _verdict(f: VulnerableRecords) -> Verdict:
         advice=(
             "Audit the release with these records as targets: privacygauge synthetic --targets.",
         ),
-        gauge=_gauge(f),
-    )
-
-
-def _gauge(f: VulnerableRecords) -> Gauge:
-    """Return the gauge of the records' scores."""
-    mean = float(f.scores.mean())
-    n = min(len(f), _DRAWN)
-    # Nearest: each mark is the score of a real record.
-    drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
-    told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
-    return Gauge(
-        f"Mean distance of a record to its {_nearest(f)}",
-        Shown(decimal(mean, 3)),
-        low=mean,
-        value=mean,
-        high=mean,
-        limits=(0.0, _highest_score(f) or 1.0),
-        ticks=(),
-        rule=f"{told}, and the mark is their mean: on the left are records with close neighbours, "
-        "on the right those that stand alone.",
-        zones=(f"From 0 to {decimal(_highest_score(f), 3)}",),
-        marks=tuple(drawn.tolist()),
+        gauge=Gauge(
+            f"Mean distance of a record to its {_nearest(f)}",
+            Shown(decimal(mean, 3)),
+            low=mean,
+            value=mean,
+            high=mean,
+            limits=(0.0, _highest_score(f) or 1.0),
+            ticks=(),
+            rule=f"{told}, and the mark is their mean: on the left are records with close "
+            "neighbours, on the right those that stand alone.",
+            zones=(f"From 0 to {decimal(_highest_score(f), 3)}",),
+            marks=tuple(drawn.tolist()),
+        ),
     )
 
 
