@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,14 +52,12 @@ from privacygauge.report.values import (
     Worst,
     text,
 )
-from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.options import keyword
 from privacygauge.tables.attacks.attack import Tables
 from privacygauge.tables.games.games import Block, Game, Make, Setting, Sizes
 from privacygauge.tables.games.releases import Making, Storage, make_releases
 from privacygauge.tables.generator_audit.audit import clipped_numbers
-from privacygauge.tables.generators.generator import Generator
 from privacygauge.tables.generators.named import as_generator
 from privacygauge.tables.options import LearntColumns, TargetDesign
 from privacygauge.tables.released.membership import (
@@ -72,7 +69,7 @@ from privacygauge.tables.released.membership import (
 )
 from privacygauge.tables.released.neighbours import usual_distance
 from privacygauge.tables.selection import TargetsAsked, select_targets
-from privacygauge.tables.table import Schema, Table, column_advice
+from privacygauge.tables.table import Table, column_advice
 
 CANARIES = 200
 """Default number of canaries; at most a quarter of the table."""
@@ -104,11 +101,6 @@ class Untaught(Protocol):
 
     def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal of each record; higher means more likely a member."""
-
-
-def untaught(schema: Schema) -> tuple[Untaught, ...]:
-    """Return the default attacks."""
-    return (DistanceRatio(usual_distance(schema)), DensityRatio(), ValueRatio())
 
 
 @dataclass(frozen=True)
@@ -187,14 +179,16 @@ def canary_scores(
     tables : ndarray, shape (t, n, F)
         The synthetic table of each fit of `FewFits`.
     attacks : sequence of Untaught, optional
-        Attacks with distinct names; by default those of `untaught`.
+        Attacks with distinct names; by default the ratios of distances, densities and values.
 
     Returns
     -------
     dict of str to ndarray, shape (t, r)
         Scores; higher means more likely in. No attack sees a coin.
     """
-    attacks = untaught(setting.table.schema) if attacks is None else attacks
+    if attacks is None:
+        distance = usual_distance(setting.table.schema)
+        attacks = (DistanceRatio(distance), DensityRatio(), ValueRatio())
     names = [attack.name for attack in attacks]
     if not names or len(set(names)) < len(names):
         raise InputError(f"attacks must be at least one, of different names, got {names}")
@@ -223,93 +217,6 @@ def canary_scores(
     return {
         attack.name: np.stack([attack.signals(one).members for one in seen]) for attack in attacks
     }
-
-
-def fits_arranged(
-    generator: Generator,
-    table: Table,
-    canaries: TargetsAsked | None,
-    select: str | Sequence[str],
-    sizes: tuple[int, int | None, int | None],
-    seed: int,
-    owner: Ints | None,
-) -> Making:
-    """Return the checked game of a few fits; no fit has begun.
-
-    Parameters
-    ----------
-    generator : Generator
-    table : Table
-    canaries, select
-        As in `audit_few_fits`.
-    sizes : tuple of int
-        Number of fits; training records, None for all that are not canaries; records of a synthetic
-        table, None for as many.
-    seed : int
-    owner : ndarray of int, shape (N,), optional
-        Person behind each record.
-
-    Raises
-    ------
-    InputError
-        If the game cannot be played.
-    """
-    fits, size, made = sizes
-    game = FewFits()
-    asked = min(CANARIES, len(table) // 4) if canaries is None else canaries
-    selections = select_targets(table, asked, select, seed)
-    rows = np.unique(np.concatenate([s.rows for s in selections]))
-    # First with all rows, to find copies and people: one canary of each is kept.
-    every = Setting.of(table, rows, sizes=Fits(tests=fits), seed=seed, unit=owner)
-    rows = rows[every.first == np.arange(len(rows))]
-    records = max(2, len(game.others(every))) if size is None else size
-    setting = Setting.of(
-        table, rows, sizes=Fits(tests=fits, records=records, made=made), seed=seed, unit=owner
-    )
-    game.check(setting)
-    return Making(game, setting, generator)
-
-
-def canaries_guessed(
-    making: Making,
-    run: str | Path | None,
-    attacks: Sequence[Untaught] | None,
-    level: float,
-    *,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[GuessedInFits, tuple[int, int]]:
-    """Evaluate guesses of canaries; also return `Releases.clipped_numbers`.
-
-    Parameters
-    ----------
-    making : Making
-        Making from `fits_arranged`.
-    run : str or Path, optional
-        Folder of the run; None for a temporary one.
-    attacks, level
-        As in `audit_few_fits`.
-    invocation, n_jobs, progress
-        As in `make_releases`.
-
-    Raises
-    ------
-    InputError
-        If every attack gives all canaries the same score.
-    """
-    setting = making.setting
-    game = FewFits()
-    with kept_or_scratch(run) as folder:
-        releases = make_releases(
-            making, folder, invocation=invocation, n_jobs=n_jobs, progress=progress
-        )
-        scores = canary_scores(setting, releases.tables(slice(0, setting.sizes.tests)), attacks)
-        clipped = releases.clipped_numbers
-    telling = {name: score for name, score in scores.items() if not tied(score)}
-    if not telling:
-        raise InputError("every attack gives all canaries the same score: give other attacks")
-    return guessed_in_fits(telling, game.coins(setting), setting.seed, level), clipped
 
 
 LARGE_AT = 0.65
@@ -472,26 +379,36 @@ class FewFitsOptions(TargetDesign, LearntColumns):
         checks.at_least(1, fits=fits)
         made_by = as_generator(generator)
         table = self.read(data)
-        making = fits_arranged(
-            made_by,
-            table,
-            canaries=self.canaries,
-            select=self.select,
-            sizes=(fits, self.size, self.made),
-            seed=session.seed,
-            owner=owners(unit, ids, len(table)),
-        )
+        owner = owners(unit, ids, len(table))
+        game = FewFits()
+        asked = min(CANARIES, len(table) // 4) if self.canaries is None else self.canaries
+        selections = select_targets(table, asked, self.select, session.seed)
+        rows = np.unique(np.concatenate([s.rows for s in selections]))
+        # First with all rows, to find copies and people: one canary of each is kept.
+        every = Setting.of(table, rows, sizes=Fits(tests=fits), seed=session.seed, unit=owner)
+        rows = rows[every.first == np.arange(len(rows))]
+        # Without a size a fit takes all records that are not canaries.
+        records = max(2, len(game.others(every))) if self.size is None else self.size
+        sizes = Fits(tests=fits, records=records, made=self.made)
+        setting = Setting.of(table, rows, sizes=sizes, seed=session.seed, unit=owner)
+        game.check(setting)
+        making = Making(game, setting, made_by)
         if before is not None:
             before(making)
-        guessed, clipped = canaries_guessed(
-            making,
-            session.run,
-            self.attacks,
-            session.level,
-            invocation=session.invocation,
-            n_jobs=session.n_jobs,
-            progress=session.progress,
-        )
+        with kept_or_scratch(session.run) as folder:
+            releases = make_releases(
+                making,
+                folder,
+                invocation=session.invocation,
+                n_jobs=session.n_jobs,
+                progress=session.progress,
+            )
+            scores = canary_scores(setting, releases.tables(slice(0, fits)), self.attacks)
+            clipped = releases.clipped_numbers
+        telling = {name: score for name, score in scores.items() if not tied(score)}
+        if not telling:
+            raise InputError("every attack gives all canaries the same score: give other attacks")
+        guessed = guessed_in_fits(telling, game.coins(setting), setting.seed, session.level)
         names = (
             np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
         )

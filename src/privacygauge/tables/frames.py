@@ -93,7 +93,24 @@ def read_table(
         return Table(Schema(columns), np.column_stack(values))
     if continuous or categorical:
         raise InputError("give a schema, or continuous and categorical, not both: edit the schema")
-    return _encode_frame(frame, schema)
+    absent = [name for name in schema.names if name not in frame.columns]
+    if absent:
+        raise InputError(
+            f"the table has no column {absent[0]!r}, which the schema names; its columns are "
+            f"{checks.short_list(frame.columns, 30)}"
+        )
+    further = [name for name in frame.columns if name not in schema.names]
+    if further:
+        raise InputError(
+            f"column {further[0]!r} is not in the schema: add it there, or drop the column"
+        )
+    coded = [
+        _numbers(frame[column.name], date=column.date)
+        if column.is_number
+        else _codes(frame, column)
+        for column in schema.columns
+    ]
+    return Table(schema, np.column_stack(coded))
 
 
 def read_beside(data: object, schema: Schema, *, drop: Sequence[str] = ()) -> Table:
@@ -309,31 +326,6 @@ def text_order(text: str) -> tuple[int, float, str]:
     except ValueError:
         return 1, 0.0, text
     return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
-
-
-def _encode_frame(frame: pd.DataFrame, schema: Schema) -> Table:
-    absent = [name for name in schema.names if name not in frame.columns]
-    if absent:
-        raise InputError(
-            f"the table has no column {absent[0]!r}, which the schema names; its columns are "
-            f"{checks.short_list(frame.columns, 30)}"
-        )
-    further = [name for name in frame.columns if name not in schema.names]
-    if further:
-        raise InputError(
-            f"column {further[0]!r} is not in the schema: add it there, or drop the column"
-        )
-    return Table(
-        schema,
-        np.column_stack(
-            [
-                _numbers(frame[column.name], date=column.date)
-                if column.is_number
-                else _codes(frame, column)
-                for column in schema.columns
-            ]
-        ),
-    )
 
 
 def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:

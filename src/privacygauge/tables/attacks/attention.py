@@ -197,40 +197,35 @@ def train(
 
     # A caller's no_grad or inference_mode would leave no gradients.
     with torch.inference_mode(mode=False), torch.enable_grad():
-        return _train_with_early_stopping(_Step(games, training, rng), rng)
-
-
-def _train_with_early_stopping(step: _Step, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    games = step.games
-    training = step.training
-    # Scores are kept, not weights: only the scores of the best pass are needed afterwards.
-    m = step.n_networks
-    s = len(games.fold)
-    least = np.full(m, np.inf)
-    own = np.zeros((m, s))
-    asked = np.zeros((m, len(games.released.rows)))
-    valid = games.fold == (np.arange(m)[:, None] + 1) % m
-    waited = 0
-    for _ in range(training.epochs):
-        order = rng.permutation(s)
-        for start in range(0, s, training.batch):
-            step.take(order[start : start + training.batch])
-        scores = step.scores(games.shadows)
-        # The cross-entropy (m,) of each network on its validation fold:
-        # -log sigmoid(x) = log(1 + exp(-x)), with the sign of the label.
-        entropy = np.logaddexp(0.0, np.where(games.inside, -scores, scores))
-        losses = (entropy * valid).sum(axis=1) / valid.sum(axis=1)
-        better = losses < least
-        # The networks train in one batch, so all go on until none has improved for `patience`
-        # passes.
-        waited = 0 if better.any() else waited + 1
-        if better.any():
-            least[better] = losses[better]
-            own[better] = scores[better]
-            asked[better] = step.scores(games.released)[better]
-        if waited == training.patience:
-            break
-    return own, asked
+        step = _Step(games, training, rng)
+        # Scores are kept, not weights: only the scores of the best pass are needed afterwards.
+        m = step.n_networks
+        s = len(games.fold)
+        least = np.full(m, np.inf)
+        own = np.zeros((m, s))
+        asked = np.zeros((m, len(games.released.rows)))
+        valid = games.fold == (np.arange(m)[:, None] + 1) % m
+        waited = 0
+        for _ in range(training.epochs):
+            order = rng.permutation(s)
+            for start in range(0, s, training.batch):
+                step.take(order[start : start + training.batch])
+            scores = step.scores(games.shadows)
+            # The cross-entropy (m,) of each network on its validation fold:
+            # -log sigmoid(x) = log(1 + exp(-x)), with the sign of the label.
+            entropy = np.logaddexp(0.0, np.where(games.inside, -scores, scores))
+            losses = (entropy * valid).sum(axis=1) / valid.sum(axis=1)
+            better = losses < least
+            # The networks train in one batch, so all go on until none has improved for `patience`
+            # passes.
+            waited = 0 if better.any() else waited + 1
+            if better.any():
+                least[better] = losses[better]
+                own[better] = scores[better]
+                asked[better] = step.scores(games.released)[better]
+            if waited == training.patience:
+                break
+        return own, asked
 
 
 class _Step:

@@ -273,18 +273,16 @@ class QueryBased:
         for rows in row_blocks(len(released), len(telling)):
             counts = answers_on(view.released[rows], kinds, wanted)
             released[rows] = learnt.scores(_roots(counts, view.released))
-        return Answer(learnt.own, released, self._notes(view, subsets))
+        width = len(view.target)
+        notes: tuple[str, ...] = ()
+        if len(subsets[0]) < sum(comb(width, m + 1) for m in range(min(self.most, width))):
+            asked = sum(len(part) for part in subsets)
+            notes = (f"a sample of {asked:,} queries was asked, not all there are",)
+        return Answer(learnt.own, released, notes)
 
     def most_queries(self, n_tables: int) -> int:
         """Return the most queries per comparison for this number of tables."""
         return max(1, min(self.queries, self.cells // n_tables) // len(self.compare))
-
-    def _notes(self, view: View, subsets: tuple[Ints, ...]) -> tuple[str, ...]:
-        width = len(view.target)
-        if len(subsets[0]) == sum(comb(width, m + 1) for m in range(min(self.most, width))):
-            return ()
-        asked = sum(len(part) for part in subsets)
-        return (f"a sample of {asked:,} queries was asked, not all there are",)
 
 
 def distinct_columns(counts: Counts) -> Ints:

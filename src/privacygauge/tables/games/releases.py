@@ -58,8 +58,16 @@ class Making:
         roles = self.game.roles(self.setting, number)
         # By role: a table that two games share gets the same draws in both.
         rng = seeds.stream(self.setting.seed, *roles, "generator")
-        made = self.generator.generate(learnt, self.setting.sizes.n_made, rng)
-        _check(made, learnt, self.setting.sizes.n_made, self.generator.name)
+        n = self.setting.sizes.n_made
+        name = self.generator.name
+        made = self.generator.generate(learnt, n, rng)
+        # A user's generator may return anything.
+        if not isinstance(made, Table):
+            raise InputError(f"the generator {name} must return a Table, got {type(made).__name__}")
+        if made.schema != learnt.schema:
+            raise InputError(f"the generator {name} must return a table of the schema it was given")
+        if len(made) != n:
+            raise InputError(f"the generator {name} must return {n:,} records, got {len(made):,}")
         return made
 
     def seconds_a_table(self) -> float:
@@ -247,15 +255,6 @@ def table_digest(table: Table) -> str:
 def digest_of_units(unit: Ints) -> str:
     """Return a SHA-256 digest of the people behind the records."""
     return hashlib.sha256(np.ascontiguousarray(unit).data).hexdigest()
-
-
-def _check(made: Table, learnt: Table, n: int, name: str) -> None:
-    if not isinstance(made, Table):
-        raise InputError(f"the generator {name} must return a Table, got {type(made).__name__}")
-    if made.schema != learnt.schema:
-        raise InputError(f"the generator {name} must return a table of the schema it was given")
-    if len(made) != n:
-        raise InputError(f"the generator {name} must return {n:,} records, got {len(made):,}")
 
 
 # The table for the utility, kept with a run, so that a report does not need the generator.

@@ -469,23 +469,7 @@ def _attacks(f: AttributeOfGenerator) -> Iterator[Block]:
         "from those with another, and guesses the value that a table in question speaks for most. "
         "Where there is room, a line shows the share of right guesses; the thin mark is guessing."
     )
-    rows: list[dict[str, Content]] = [
-        {
-            "Attack": Cell(e.name, (e.variant,) if e.variant else ()),
-            "Right guesses": percent_estimate(e.accuracy),
-            _LINE: _whisker(e.accuracy, e.chance),
-            "Records told": f"{e.told(f.each).sum():,} of {count(len(e.targets))}",
-        }
-        for e in f.attacks
-    ]
-    yield table(
-        "main",
-        "How well each attack did",
-        rows,
-        f"Small figures: {rate(f.level)} intervals. Guessing gives {rate(f.best.chance)}.",
-        spare=("Records told",),
-        best=[e is f.best for e in f.attacks],
-    )
+    yield _attacks_table(f)
     marked = "The marked attack did best on the adversary's own tables." if f.attacks[1:] else ""
     notes = (f"{plain(e.attack)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes)
     told = tuple(x for x in (marked, *notes) if x)

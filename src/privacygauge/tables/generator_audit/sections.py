@@ -203,7 +203,22 @@ def attacks(f: SyntheticResult) -> Iterator[Block]:
         *(f"{plain(e.title)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes),
     )
     yield FoldedBlocks("Guesses, counted", (guesses,))
-    yield FoldedBlocks("How the intervals were made", (_methods(f),))
+    targets = [target for attack in f.attacks for target in attack.targets]
+    ranks = {} if isinstance(f.foreseen, Skipped) else {"Rank correlation": [f.foreseen]}
+    methods = methods_of(
+        {
+            "Mean AUC of an attack": [attack.auc for attack in f.attacks],
+            "Mean balanced accuracy": [attack.accuracy for attack in f.attacks],
+            "Mean AUC of a group": [mean for group in f.groups for mean in group.means],
+            "AUC of a record": [target.auc for target in targets],
+            "TPR at FPR of a record": [r.estimate for target in targets for r in target.tpr_at_fpr],
+            "Epsilon of a record": [target.epsilon for target in targets],
+            **ranks,
+        },
+        "n counts tables for a record or a mean over the targets, and records for a mean over a "
+        "group.",
+    )
+    yield FoldedBlocks("How the intervals were made", (methods,))
 
 
 def _attack(e: AttackEvaluation) -> Cell:
@@ -248,24 +263,6 @@ def attacks_table(f: SyntheticResult) -> Table:
         f"Small figures: {rate(f.level)} intervals.",
         spare=("Right guesses", "Records told"),
         best=[e is f.best for e in f.attacks],
-    )
-
-
-def _methods(f: SyntheticResult) -> Table:
-    targets = [target for attack in f.attacks for target in attack.targets]
-    ranks = {} if isinstance(f.foreseen, Skipped) else {"Rank correlation": [f.foreseen]}
-    return methods_of(
-        {
-            "Mean AUC of an attack": [attack.auc for attack in f.attacks],
-            "Mean balanced accuracy": [attack.accuracy for attack in f.attacks],
-            "Mean AUC of a group": [mean for group in f.groups for mean in group.means],
-            "AUC of a record": [target.auc for target in targets],
-            "TPR at FPR of a record": [r.estimate for target in targets for r in target.tpr_at_fpr],
-            "Epsilon of a record": [target.epsilon for target in targets],
-            **ranks,
-        },
-        "n counts tables for a record or a mean over the targets, and records for a mean over a "
-        "group.",
     )
 
 

@@ -98,7 +98,25 @@ def verdict(f: SyntheticResult) -> Verdict:
     # So few tables that they show nothing cannot show that an attack is inverted either.
     least = detectable_with(f.headline.auc, 0.5)
     if grade is NONE and least > CUTS[0]:
-        return _verdict_too_few(f, least)
+        shown = (
+            f"a mean AUC of {decimal(math.ceil(100 * least) / 100, 2)} or more would be seen in "
+            f"{rate(POWER)} of such audits"
+            if least < 1
+            else "not even a generator that copies the record would be seen for certain"
+        )
+        return untold_verdict(
+            headline="Cannot be told: too few synthetic tables to see a moderate leak",
+            sentences=(
+                "No leak was found, but an audit of this size could hardly have found one: with "
+                f"{several(f.headline.auc.n, 'synthetic table')} {shown}, and a moderate leak "
+                f"begins at {CUTS[0]:g}.",
+                *_sentences(f, NONE),
+            ),
+            advice=(
+                "Audit with more synthetic tables (--tests), or more records (--targets).",
+                "Where a fit takes too long, audit many canaries in a few fits (--fits).",
+            ),
+        )
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
     said = tuple(_sentences(f, grade))
@@ -129,29 +147,6 @@ def verdict(f: SyntheticResult) -> Verdict:
         unsaid=unsaid,
         advice=todo,
         gauge=gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE),
-    )
-
-
-def _verdict_too_few(f: SyntheticResult, least: float) -> Verdict:
-    """Return the verdict if nothing was found, and a moderate leak would have been missed."""
-    shown = (
-        f"a mean AUC of {decimal(math.ceil(100 * least) / 100, 2)} or more would be seen in "
-        f"{rate(POWER)} of such audits"
-        if least < 1
-        else "not even a generator that copies the record would be seen for certain"
-    )
-    return untold_verdict(
-        headline="Cannot be told: too few synthetic tables to see a moderate leak",
-        sentences=(
-            "No leak was found, but an audit of this size could hardly have found one: with "
-            f"{several(f.headline.auc.n, 'synthetic table')} {shown}, and a moderate leak begins "
-            f"at {CUTS[0]:g}.",
-            *_sentences(f, NONE),
-        ),
-        advice=(
-            "Audit with more synthetic tables (--tests), or more records (--targets).",
-            "Where a fit takes too long, audit many canaries in a few fits (--fits).",
-        ),
     )
 
 

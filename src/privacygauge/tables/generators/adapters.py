@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import importlib
 import inspect
 import os
@@ -34,7 +35,6 @@ from privacygauge.tables.generators.foreign import (
     SEEDS,
     code_origin,
     csv_of,
-    digest_of_file,
     drawn_seed,
     frame_of_csv,
     one_line,
@@ -115,7 +115,13 @@ class FitSample:
     def __post_init__(self) -> None:
         with theirs(self.name, 0):
             made, again = (_make_instance(self.make, 0, _ANY) for _ in range(2))
-        require_fit_and_sample(made, self.name)
+        lacks = "fit" if not callable(getattr(made, "fit", None)) else "sample or generate"
+        if lacks == "fit" or _sampler(made) is None:
+            raise InputError(
+                f"generator {self.name!r} must have fit(frame) and sample(n), but "
+                f"{type(made).__name__} has no {lacks}: give a function (frame, n, seed) that "
+                "returns a frame"
+            )
         # Both are alive at once, so that the second cannot reuse the address of the first.
         if made is again:
             raise InputError(
@@ -223,16 +229,6 @@ class Call:
         by_place = (seed,) if _seed_by_place(self.function) else ()
         with theirs(self.name, seed):
             return self.function(given.data, n, *by_place, **seed_by_name(self.function, seed))
-
-
-def require_fit_and_sample(made: object, name: str) -> None:
-    """Raise unless an object has fit, and sample or generate."""
-    lacks = "fit" if not callable(getattr(made, "fit", None)) else "sample or generate"
-    if lacks == "fit" or _sampler(made) is None:
-        raise InputError(
-            f"generator {name!r} must have fit(frame) and sample(n), but {type(made).__name__} "
-            f"has no {lacks}: give a function (frame, n, seed) that returns a frame"
-        )
 
 
 def _takes_tables(function: Callable[..., Any]) -> bool:
@@ -417,10 +413,14 @@ class Command:
     def describe(self) -> Mapping[str, Any]:
         """Return the arguments, and digests of the program and of files among the arguments."""
         program = shutil.which(self.args[0]) or self.args[0]
-        files = [path for path in (program, *self.args[1:]) if os.path.isfile(path)]
+        digests = {}
+        for path in (program, *self.args[1:]):
+            if os.path.isfile(path):
+                with open(path, "rb") as stream:
+                    digests[path] = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
         return {
             "command": list(self.args),
-            "files": {path: digest_of_file(path) for path in files},
+            "files": digests,
         }
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
@@ -436,7 +436,24 @@ class Command:
         with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
             stdin.write(given)
             stdin.seek(0)
-            process = self._started(stdin, stdout, stderr, filled)
+            args = list(self.args)
+            for key, value in filled.items():
+                args = [arg.replace(f"{{{key}}}", value) for arg in args]
+            variables = {f"PRIVACYGAUGE_{key.upper()}": value for key, value in filled.items()}
+            try:
+                process = subprocess.Popen(
+                    args,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env={**os.environ, **variables},
+                    start_new_session=True,  # so that its child processes can be stopped with it
+                )
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"generator {self.name!r} cannot be started ({one_line(str(error))}): correct "
+                    "the command"
+                ) from error
             try:
                 why = self._stopped(process, (stdout, stderr), most)
             finally:
@@ -467,28 +484,6 @@ class Command:
                 raise InputError(f"generator {self.name!r} {why}{said}: {way_out}")
             stdout.seek(0)
             return stdout.read()
-
-    def _started(
-        self, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes], filled: Mapping[str, str]
-    ) -> subprocess.Popen[bytes]:
-        args = list(self.args)
-        for key, value in filled.items():
-            args = [arg.replace(f"{{{key}}}", value) for arg in args]
-        variables = {f"PRIVACYGAUGE_{key.upper()}": value for key, value in filled.items()}
-        try:
-            return subprocess.Popen(
-                args,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env={**os.environ, **variables},
-                start_new_session=True,  # so that its child processes can be stopped with it
-            )
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"generator {self.name!r} cannot be started ({one_line(str(error))}): correct the "
-                "command"
-            ) from error
 
     def _stopped(
         self, process: subprocess.Popen[bytes], written: Sequence[IO[bytes]], most: int

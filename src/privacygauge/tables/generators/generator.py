@@ -229,18 +229,16 @@ class SynthPop:
         )
         values = np.where(np.isnan(table.values), stand_in, table.values)
         categorical = np.array([not column.is_number for column in table.schema.columns])
-        made = learn_cart(values, categorical, rng, order=self._order(table), least=self.least)
+        order = None
+        if self.order is not None:
+            names = list(table.schema.names)
+            unknown = [name for name in self.order if name not in names]
+            if unknown:
+                raise InputError(f"order names {unknown[0]!r}, which is not a column of the table")
+            order = [names.index(name) for name in self.order]
+        made = learn_cart(values, categorical, rng, order=order, least=self.least)
         drawn = made.sample(n, rng)
         return Table(table.schema, np.where(drawn == stand_in, np.nan, drawn))
-
-    def _order(self, table: Table) -> Sequence[int] | None:
-        if self.order is None:
-            return None
-        names = list(table.schema.names)
-        unknown = [name for name in self.order if name not in names]
-        if unknown:
-            raise InputError(f"order names {unknown[0]!r}, which is not a column of the table")
-        return [names.index(name) for name in self.order]
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def filtered_against(
             method="difference of exact limits (MOVER), Bonferroni over thresholds",
         )
         if auc.low > 0.5 and sample.is_filter(look, looks):
-            met = sample.to_as_many(look.metric) <= look.threshold
+            met = sample.of_holdout[look.metric][0] <= look.threshold
             found.append(
                 Filtered(
                     equal=look.threshold == 0,
@@ -187,7 +187,7 @@ class _Sample:
 
     def is_filter(self, look: _Look, looks: list[_Look]) -> bool:
         """Return whether a filter explains a look, and swapped files do not."""
-        to_as_many, to_real, to_own = self._of_holdout[look.metric]
+        to_as_many, to_real, to_own = self.of_holdout[look.metric]
         real = look.real <= look.threshold
         by_chance = float((to_as_many <= look.threshold).mean())
         if real.mean() > MISSING * by_chance:
@@ -213,12 +213,8 @@ class _Sample:
             if other.metric == look.metric
         )
 
-    def to_as_many(self, metric: str) -> Floats:
-        """Return the distance of each holdout record to the nearest of as many real records."""
-        return self._of_holdout[metric][0]
-
     @cached_property
-    def _of_holdout(self) -> dict[str, tuple[Floats, Floats, Floats]]:
+    def of_holdout(self) -> dict[str, tuple[Floats, Floats, Floats]]:
         """Distances of holdout records to as many real records, to all, and to each other."""
         holdout = self.asked[1]
         return {

@@ -130,7 +130,15 @@ def judged_folds(released: ReleasedTables, rng: np.random.Generator) -> tuple[Ju
     """
     if released.holdout is None:
         raise InputError(f"holdout is needed for a reference: {NO_CONTROL}")
-    of_real, of_holdout = (_dealt(unit, rng) for unit in released.units)
+    # The fold of each record; the folds have equally many people, but for one.
+    dealt = []
+    for unit in released.units:
+        person = number_units(unit)
+        n = int(person.max()) + 1
+        if n < FOLDS:
+            raise InputError(f"at least {FOLDS} people are needed on each side, got {n}: give more")
+        dealt.append(rng.permutation(np.arange(n) % FOLDS)[person])
+    of_real, of_holdout = dealt
     folds = []
     for fold in range(FOLDS):
         members, nonmembers = (np.flatnonzero(one == fold) for one in (of_real, of_holdout))
@@ -146,15 +154,6 @@ def judged_folds(released: ReleasedTables, rng: np.random.Generator) -> tuple[Ju
             )
         )
     return tuple(folds)
-
-
-def _dealt(unit: Ints, rng: np.random.Generator) -> Ints:
-    """Return the fold of each record; the folds have equally many people, but for one."""
-    person = number_units(unit)
-    n = int(person.max()) + 1
-    if n < FOLDS:
-        raise InputError(f"at least {FOLDS} people are needed on each side, got {n}: give more")
-    return np.asarray(rng.permutation(np.arange(n) % FOLDS)[person])
 
 
 def signals_by_row(found: Sequence[Signals]) -> Signals:
@@ -207,17 +206,6 @@ def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[P
         found.name, transcript, decisions, level, variant=found.variant, thresholds="global"
     )
     return Play(transcript, decisions), evaluation
-
-
-def judged_names(
-    ids: NDArray[Any] | None, members: NDArray[np.int64], nonmembers: NDArray[np.int64]
-) -> NDArray[Any]:
-    """Return the names of judged records; for the holdout, their rows."""
-    if ids is None:
-        return np.concatenate([members, nonmembers])
-    # The user's ids name the real records only.
-    others = [f"holdout row {row}" for row in nonmembers]
-    return np.array([*(str(name) for name in ids[members]), *others], dtype=object)
 
 
 MOST_CATEGORIES = 200

@@ -186,12 +186,11 @@ def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]
         points = _compact(space[np.concatenate([distinct, asked[part]])], m)
         rough = rough_of(points, 1)
         step = max(16, min(512, _BLOCK // len(points)))
-        blocks = [
-            _of_block(points, rough, np.arange(begin, min(begin + step, len(points))), m)
-            for begin in range(m, len(points), step)
-        ]
-        distance[part] = np.concatenate([away for away, _ in blocks])
-        row[part] = distinct[np.concatenate([place for _, place in blocks])]
+        for begin in range(m, len(points), step):
+            rows = np.arange(begin, min(begin + step, len(points)))
+            away, place = _of_block(points, rough, rows, m)
+            distance[first + rows - m] = away
+            row[first + rows - m] = distinct[place]
     return distance, row
 
 

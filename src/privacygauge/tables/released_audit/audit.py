@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ from privacygauge.runs.options import keyword
 from privacygauge.tables.options import ColumnKinds, ReleasedDesign, ReportedColumns
 from privacygauge.tables.released.copies import FEW, copied_beyond
 from privacygauge.tables.released.hits import HALF_WIDTH
-from privacygauge.tables.released.membership import Membership, judged_names
+from privacygauge.tables.released.membership import Membership
 from privacygauge.tables.released.people import with_people
 from privacygauge.tables.released.release import (
     ReleaseMeasurement,
@@ -241,21 +242,23 @@ def _audit_of(
         skipped=(*((unplayed,) if played is None else played.skipped), *found.skipped),
         warnings=(*of_holdout, *warnings, *_caveats(found)),
     )
-    return ReleasedAudit(
-        **vars(found.release),
-        origin=origin,
-        game=unplayed if played is None else _game(played),
-        records=None
-        if played is None
-        else Records(
-            judged_names(found.names, *played.rows),
-            played.secret,
-            {e.title: play.transcript.score for play, e in played.played},
-            {e.title: play.decisions.guess for play, e in played.played},
-            contents=played.contents(found.tables, show),
-            unit=played.unit,
-        ),
+    if played is None:
+        return ReleasedAudit(**vars(found.release), origin=origin, game=unplayed, records=None)
+    members, nonmembers = played.rows
+    names = np.concatenate([members, nonmembers])
+    if found.names is not None:
+        # The user's ids name the real records only: those of the holdout are named by their rows.
+        others = [f"holdout row {row}" for row in nonmembers]
+        names = np.array([*(str(name) for name in found.names[members]), *others], dtype=object)
+    records = Records(
+        names,
+        played.secret,
+        {e.title: play.transcript.score for play, e in played.played},
+        {e.title: play.decisions.guess for play, e in played.played},
+        contents=played.contents(found.tables, show),
+        unit=played.unit,
     )
+    return ReleasedAudit(**vars(found.release), origin=origin, game=_game(played), records=records)
 
 
 def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedChange:
@@ -397,7 +400,19 @@ def possible_changes(
     together = tables
     coarser = []
     for name in columns:
-        found.extend(_without(tables, name))
+        # Without the column, unless it is the last one.
+        left = f"without {name!r}"
+        texts = tuple(text for text in tables.texts if text.name != name)
+        if len(texts) < len(tables.texts):
+            joined = tuple(one for one in tables.joined if one.column != name)
+            found.append(Change(left, (name,), replace(tables, texts=texts, joined=joined)))
+        elif len(tables.schema.names) > 1:
+            places = [j for j, other in enumerate(tables.schema.names) if other != name]
+            found.append(
+                Change(
+                    left, (name,), _change_each(tables, partial(select_columns, positions=places))
+                )
+            )
         after = _coarser(tables, name)
         if after is not None:
             found.append(Change(f"{name!r} in {STEPS} steps", (), after))
@@ -407,19 +422,6 @@ def possible_changes(
         named = checks.short_list(map(repr, coarser), most)
         found.append(Change(f"{named} in {STEPS} steps each", (), together))
     return tuple(found)
-
-
-def _without(tables: ReleasedTables, name: str) -> Iterator[Change]:
-    """Yield the tables without a column, unless it is the last one."""
-    told = f"without {name!r}"
-    texts = tuple(text for text in tables.texts if text.name != name)
-    if len(texts) < len(tables.texts):
-        joined = tuple(one for one in tables.joined if one.column != name)
-        yield Change(told, (name,), replace(tables, texts=texts, joined=joined))
-    elif len(tables.schema.names) > 1:
-        places = [j for j, other in enumerate(tables.schema.names) if other != name]
-        left = _change_each(tables, lambda table: select_columns(table, places))
-        yield Change(told, (name,), left)
 
 
 def _change_each(tables: ReleasedTables, change: Callable[[Table], Table]) -> ReleasedTables:

@@ -51,7 +51,11 @@ _RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", 
 
 def report(f: ReleasedResult) -> Report:
     """Return the report, as plain values."""
-    shown = _riskiest(f)
+    # The real records that the headline's attack is surest of.
+    shown = None
+    if f.records is not None and f.headline is not None:
+        title = f.headline.attack.title
+        shown = riskiest_records(f.records, title, f.records.scores[title], members=True)
     told = verdict(f)
     measures = tuple(_measures(f))
     parts = tuple(_sections(f, shown))
@@ -133,14 +137,6 @@ def _sections(f: ReleasedResult, shown: Riskiest | None) -> Iterator[Section]:
         risky = tuple(sections.records(shown))
         yield Section("records", "The riskiest records", risky, "Riskiest records")
     yield Section("measured", "How it was measured", tuple(sections.method_section(f)))
-
-
-def _riskiest(f: ReleasedResult) -> Riskiest | None:
-    """Return the real records that the headline's attack is surest of; None without one."""
-    if f.records is None or f.headline is None:
-        return None
-    title = f.headline.attack.title
-    return riskiest_records(f.records, title, f.records.scores[title], members=True)
 
 
 def _measures(f: ReleasedResult) -> Iterator[Measure]:

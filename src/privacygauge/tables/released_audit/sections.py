@@ -227,14 +227,14 @@ def closest(f: ReleasedResult) -> Iterator[Block]:
         if f.membership is None
         else "Read them beside the attacks, which decide."
     )
-    table = _facts("closest", "From each synthetic row", f.closest, _distance)
+
+    def shown(fact: Fact) -> Shown:
+        is_share = fact.label.startswith("Rows")
+        return percent_estimate(fact.estimate) if is_share else decimal_estimate(fact.estimate, 4)
+
+    table = _facts("closest", "From each synthetic row", f.closest, shown)
     yield caution(f"No evidence of safety. {NO_EVIDENCE} {beside}")
     yield FoldedBlocks("The distances", (table,))
-
-
-def _distance(fact: Fact) -> Shown:
-    is_share = fact.label.startswith("Rows")
-    return percent_estimate(fact.estimate) if is_share else decimal_estimate(fact.estimate, 4)
 
 
 def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact], Shown]) -> Table:

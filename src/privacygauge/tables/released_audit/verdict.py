@@ -213,9 +213,32 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
         return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
-    return untold_verdict(
-        _no_control_headline(f), tuple(_without(f)), unsaid=_UNSAFE, advice=_NEITHER
+    if f.learnt is not None:
+        held = "nearly holds" if f.learnt.nearly else "holds"
+        why = f": the synthetic table {held} holdout records, so they are no control"
+    elif f.people is not None and f.people.few:
+        why = ": too few people stand behind the records for a control"
+    elif f.people is not None:
+        why = ": the holdout's people are in the real table, so they are no control"
+    elif f.overlap is not None:
+        why = ": the holdout stands in the real table, so it is no control"
+    elif f.copies[0].estimate.value >= 0.1:
+        why = f" without a holdout, but {_share_copied(f)}"
+    else:
+        why = " without a holdout whether the table gives its people away"
+    left_out = no_control(f)
+    sentences = (
+        *(() if left_out is None else (f"{left_out}.",)),
+        _observations_text(f),
+        "What cannot be told is whether that is a leak: an attack also succeeds where the table "
+        "describes people in general well, which it is made for, and records that many people "
+        "share occur on both sides by chance. Membership attacks were not played: there is "
+        "nobody whom they could confuse with the people in the real table.",
+        "A holdout answers both: records of the same source that the generator did not learn "
+        "from, as many as there are real ones, or a thousand at least. What an attack "
+        "achieves on them is what it achieves without a leak.",
     )
+    return untold_verdict(f"Cannot be told{why}", sentences, unsaid=_UNSAFE, advice=_NEITHER)
 
 
 def _share_copied(f: ReleasedResult) -> str:
@@ -574,21 +597,6 @@ def _limits_text(grade: Grade) -> str:
     return f"It speaks of the average; single records may be more or less exposed. And {stronger}."
 
 
-def _no_control_headline(f: ReleasedResult) -> str:
-    if f.learnt is not None:
-        held = "nearly holds" if f.learnt.nearly else "holds"
-        return f"Cannot be told: the synthetic table {held} holdout records, so they are no control"
-    if f.people is not None:
-        if f.people.few:
-            return "Cannot be told: too few people stand behind the records for a control"
-        return "Cannot be told: the holdout's people are in the real table, so they are no control"
-    if f.overlap is not None:
-        return "Cannot be told: the holdout stands in the real table, so it is no control"
-    if f.copies[0].estimate.value >= 0.1:
-        return f"Cannot be told without a holdout, but {_share_copied(f)}"
-    return "Cannot be told without a holdout whether the table gives its people away"
-
-
 def _observations_text(f: ReleasedResult) -> str:
     copied = percent(f.copies[0].estimate.value)
     told = f"{copied} of the real records occur in the synthetic table, equal in every column"
@@ -600,24 +608,6 @@ def _observations_text(f: ReleasedResult) -> str:
         "of "
         f"the attempts on real records, against {percent(risk.baseline.value)} of its baseline "
         f"({rate(f.level)} intervals below)."
-    )
-
-
-def _without(f: ReleasedResult) -> Iterator[str]:
-    left_out = no_control(f)
-    if left_out is not None:
-        yield f"{left_out}."
-    yield _observations_text(f)
-    yield (
-        "What cannot be told is whether that is a leak: an attack also succeeds where the table "
-        "describes people in general well, which it is made for, and records that many people "
-        "share occur on both sides by chance. Membership attacks were not played: there is "
-        "nobody whom they could confuse with the people in the real table."
-    )
-    yield (
-        "A holdout answers both: records of the same source that the generator did not learn "
-        "from, as many as there are real ones, or a thousand at least. What an attack "
-        "achieves on them is what it achieves without a leak."
     )
 
 

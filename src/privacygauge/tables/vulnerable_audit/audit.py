@@ -19,7 +19,6 @@ from privacygauge.report.values import (
     About,
     Gauge,
     Grade,
-    Json,
     Measure,
     Origin,
     Report,
@@ -140,7 +139,16 @@ class VulnerableRecords(Reported, Vulnerability):
             ),
             terms=_TERMS,
             worst=Worst("rows", tuple(str(row) for row in rows)),
-            data=_data(self, listed),
+            data={
+                "n": len(self),
+                "k": self.k,
+                "distance": self.distance.name,
+                "p": self.distance.p if isinstance(self.distance, Minkowski) else None,
+                "n_reference": self.n_reference,
+                "columns": {column.name: column.kind for column in self.schema.columns},
+                "top": [{"row": row, "score": float(self.scores[row])} for row in rows],
+                "mean_score": float(self.scores.mean()),
+            },
             frames={
                 "records.parquet": lambda: frame(
                     {"row": np.arange(len(self)), "score": self.scores, "rank": self.ranks}
@@ -333,16 +341,3 @@ _TERMS = {
     "Minkowski": "A distance that compares the categories and the numbers, scaled to 0..1, value "
     "by value.",
 }
-
-
-def _data(f: VulnerableRecords, top: int) -> dict[str, Json]:
-    return {
-        "n": len(f),
-        "k": f.k,
-        "distance": f.distance.name,
-        "p": f.distance.p if isinstance(f.distance, Minkowski) else None,
-        "n_reference": f.n_reference,
-        "columns": {column.name: column.kind for column in f.schema.columns},
-        "top": [{"row": row, "score": float(f.scores[row])} for row in f.top(top).tolist()],
-        "mean_score": float(f.scores.mean()),
-    }
