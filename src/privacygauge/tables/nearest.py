@@ -248,19 +248,6 @@ def _power_above(size: Ints) -> Ints:
     return np.ceil(np.log2(size)).astype(np.int64)
 
 
-def _join_points(parts: Sequence[_OpenPoints]) -> _OpenPoints:
-    """Join points queried for several sets of columns."""
-    # The groups' starts move by the lengths of the orders in front.
-    shift = np.cumsum([0, *(len(part.order) for part in parts)])
-    place, begin, size, at, which = (
-        np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
-    )
-    order = np.concatenate([part.order for part in parts])
-    return _OpenPoints(
-        order=order, place=place, begin=begin + shift[which], size=size, at=at, which=which
-    )
-
-
 def means_by_level(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> tuple[Floats, Bools]:
@@ -332,18 +319,32 @@ class _Search:
             # dropped first.
             for part in parts:
                 found.compared[part.place] += part.size - 1
-            asked = _join_points(parts)
+            # Points queried for several sets of columns, joined: the groups' starts move by the
+            # lengths of the orders in front.
+            shift = np.cumsum([0, *(len(part.order) for part in parts)])
+            own, begin, size, at, which = (
+                np.concatenate(column)
+                for column in zip(*(part.columns for part in parts), strict=True)
+            )
+            asked = _OpenPoints(
+                order=np.concatenate([part.order for part in parts]),
+                place=own,
+                begin=begin + shift[which],
+                size=size,
+                at=at,
+                which=which,
+            )
             asked = asked[found.compared[asked.place] <= self.most]
             measured = partial(self._measured, found, asked, np.array(some))
             blocks = list(self._pool.map(measured, asked.blocks()))
             # Blocks may yield fewer than k distances: those with equal numbers are merged together.
             for nearest in {block[2].shape[1] for block in blocks}:
                 alike = [block for block in blocks if block[2].shape[1] == nearest]
-                which, at, away = (np.concatenate(x) for x in zip(*alike, strict=True))
+                sets_of, at_of, away = (np.concatenate(x) for x in zip(*alike, strict=True))
                 # Set by set: a point occurs at most once in each, as the assignment in `merge`
                 # requires.
-                for one in np.unique(which):
-                    found.merge(at[which == one], away[which == one])
+                for one in np.unique(sets_of):
+                    found.merge(at_of[sets_of == one], away[sets_of == one])
 
     def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _OpenPoints:
         """Return the open points whose group has other points."""

@@ -346,7 +346,18 @@ class Utility:
         """
         import pandas as pd
 
-        return pd.DataFrame(self._rows(), columns=["measure", "label", "synthetic", "reference"])
+        rows: list[tuple[str, str | None, float, float | None]] = []
+        for i, found in enumerate(self.marginals):
+            reference = self.holdout_marginals[i].mean if self.holdout_marginals else None
+            rows.append((f"{found.k}-way total variation", None, found.mean, reference))
+        reference = self.holdout_correlation_mean
+        rows.append(("mean correlation difference", None, self.correlation_mean, reference))
+        rows.append(("largest correlation difference", None, self.correlation_largest, None))
+        for one in () if isinstance(self.learnt, Skipped) else self.learnt:
+            balanced = (one.synthetic_accuracy, one.real_accuracy)
+            rows.append(("balanced accuracy", one.label, *balanced))
+            rows.append(("AUC", one.label, one.synthetic_auc, one.real_auc))
+        return pd.DataFrame(rows, columns=["measure", "label", "synthetic", "reference"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measures as JSON values."""
@@ -369,20 +380,6 @@ class Utility:
             "skipped": [asdict(self.learnt)] if isinstance(self.learnt, Skipped) else [],
             "notes": list(self.notes),
         }
-
-    def _rows(self) -> list[tuple[str, str | None, float, float | None]]:
-        rows: list[tuple[str, str | None, float, float | None]] = []
-        for i, found in enumerate(self.marginals):
-            reference = self.holdout_marginals[i].mean if self.holdout_marginals else None
-            rows.append((f"{found.k}-way total variation", None, found.mean, reference))
-        reference = self.holdout_correlation_mean
-        rows.append(("mean correlation difference", None, self.correlation_mean, reference))
-        rows.append(("largest correlation difference", None, self.correlation_largest, None))
-        for one in () if isinstance(self.learnt, Skipped) else self.learnt:
-            balanced = (one.synthetic_accuracy, one.real_accuracy)
-            rows.append(("balanced accuracy", one.label, *balanced))
-            rows.append(("AUC", one.label, one.synthetic_auc, one.real_auc))
-        return rows
 
 
 def utility(
@@ -428,22 +425,6 @@ def utility(
         for other in codes[1:]
     ]
     pairs = [associations(table) for table in released.tables().values()]
-    found, notes = _learning_results(released, label, rng)
-    return Utility(
-        released.schema.names,
-        near[0],
-        holdout_marginals=near[1] if holdout is not None else (),
-        real_associations=pairs[0],
-        synthetic_associations=pairs[1],
-        holdout_associations=pairs[2] if holdout is not None else None,
-        learnt=found,
-        notes=notes,
-    )
-
-
-def _learning_results(
-    released: ReleasedTables, label: str | None, rng: np.random.Generator
-) -> tuple[tuple[LearningComparison, ...] | Skipped, tuple[str, ...]]:
     taught = released.real
     tested = released.holdout
     notes: tuple[str, ...] = ()
@@ -465,13 +446,23 @@ def _learning_results(
             for name in possible_labels(taught)
             if len(np.unique(tested.values[:, place(name)])) > 1
         ]
+    learnt: tuple[LearningComparison, ...] | Skipped = tuple(
+        compare_learning(taught, synthetic, tested=tested, label=one, rng=rng) for one in labels
+    )
     if not labels:
         reason = "no categorical column has two classes of ten records or more, and another column"
-        return Skipped("learning", reason), ()
-    made = released.synthetic
-    return tuple(
-        compare_learning(taught, made, tested=tested, label=one, rng=rng) for one in labels
-    ), notes
+        learnt = Skipped("learning", reason)
+        notes = ()
+    return Utility(
+        released.schema.names,
+        near[0],
+        holdout_marginals=near[1] if holdout is not None else (),
+        real_associations=pairs[0],
+        synthetic_associations=pairs[1],
+        holdout_associations=pairs[2] if holdout is not None else None,
+        learnt=learnt,
+        notes=notes,
+    )
 
 
 def _differences(one: Floats, other: Floats) -> Floats:

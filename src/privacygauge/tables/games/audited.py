@@ -48,7 +48,6 @@ from privacygauge.tables.games.attribute import (
 from privacygauge.tables.games.games import (
     HALF_WIDTH,
     Game,
-    Setting,
     Sizes,
     enough_tests,
     game_named,
@@ -188,29 +187,6 @@ def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
             release=release,
             block=np.repeat(np.arange(len(blocks)), lengths),
         )
-
-
-def group_of(
-    selection: Selection, setting: Setting, played: Sequence[AttackEvaluation], level: float
-) -> TargetGroup:
-    """Return the mean AUC of every attack over the records of a selection."""
-    positions = np.searchsorted(setting.targets, selection.rows)
-    owner = None if setting.unit is None else setting.unit[selection.rows]
-    means = []
-    deviations = []
-    for attack in played:
-        values = attack.aucs[positions]
-        if len(values) > 1:
-            means.append(
-                rates.mean(values, level, unit="records", owner=owner, least=0.0, most=1.0)
-            )
-            deviations.append(float(np.std(values, ddof=1)))
-        # A single record has no spread over records: its own interval, over tables, is all there
-        # is.
-        else:
-            means.append(attack.targets[int(positions[0])].auc)
-            deviations.append(0.0)
-    return TargetGroup(selection.method, positions, tuple(means), tuple(deviations))
 
 
 def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate | Skipped:
@@ -438,9 +414,28 @@ class ArrangedGame:
         best = int(np.argmax([attack.own_auc.mean() for attack in attacks]))
         worst = int(np.argmax(attacks[best].own_auc))
         headline = Headline(best, worst, attacks[best].auc, attacks[best].targets[worst])
+        groups = []
+        for selection in self.selections:
+            positions = np.searchsorted(setting.targets, selection.rows)
+            owner = None if setting.unit is None else setting.unit[selection.rows]
+            means = []
+            deviations = []
+            for attack in attacks:
+                values = attack.aucs[positions]
+                if len(values) > 1:
+                    means.append(
+                        rates.mean(values, level, unit="records", owner=owner, least=0.0, most=1.0)
+                    )
+                    deviations.append(float(np.std(values, ddof=1)))
+                else:
+                    # A single record has no spread over records: its own interval, over tables, is
+                    # all there is.
+                    means.append(attack.targets[int(positions[0])].auc)
+                    deviations.append(0.0)
+            groups.append(TargetGroup(selection.method, positions, tuple(means), tuple(deviations)))
         game = PlayedGame(
             **self._tables(use),
-            groups=tuple(group_of(x, setting, attacks, level) for x in self.selections),
+            groups=tuple(groups),
             attacks=attacks,
             headline=headline,
             foreseen=foreseen(self.targets, attacks[headline.attack], level),

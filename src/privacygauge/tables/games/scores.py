@@ -81,7 +81,9 @@ class Scoring:
         said = np.zeros((rows, m, SAID), np.uint8)
         # Targets that share a pool share its tables, which are read once. Two entries: own and
         # released.
-        read = functools.lru_cache(maxsize=2)(self._tables)
+        read = functools.lru_cache(maxsize=2)(
+            lambda start, stop: self.releases.tables(slice(start, stop))
+        )
         for i, target in enumerate(range(task.start, task.stop)):
             for j, answers in enumerate(self._answers(target, read)):
                 if isinstance(answers, Skipped):
@@ -91,9 +93,6 @@ class Scoring:
                 released[i, j] = np.concatenate([answer.released for answer in answers])
                 said[i, j] = _encode_notes(None, [note for a in answers for note in a.notes])
         return {"own": own, "released": released, "said": said}
-
-    def _tables(self, start: int, stop: int) -> Tables:
-        return self.releases.tables(slice(start, stop))
 
     def _answers(
         self, target: int, read: Callable[[int, int], Tables]

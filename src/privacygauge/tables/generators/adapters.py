@@ -170,9 +170,39 @@ class FitSample:
         """Fit an object to a frame, or to several, and return its sample."""
         seed = drawn_seed(rng)
         with theirs(self.name, seed):
-            return _sample(
-                _fit(_make_instance(self.make, seed, given), given, seed), given, n, seed
-            )
+            made = _make_instance(self.make, seed, given)
+            packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
+            # The package ctgan hides the arguments of its fit from inspect.signature.
+            asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
+            named = {CATEGORIES: given.categories} if asks else {}
+            main = next(iter(given.schemas))
+            data = {main: given.data} if _keeps_tables(made, given) else given.data
+            if packages & WITHOUT_DATES:
+                frame: Any = given.data
+                dates = [one for one in given.schemas[main].columns if one.date]
+                days = {one.name: days_of(frame[one.name]) for one in dates}
+                # Whole numbers as such: these packages then make whole ones.
+                whole = {
+                    one.name: int
+                    for one in dates
+                    if one.kind == "integer" and frame[one.name].notna().all()
+                }
+                data = frame.assign(**days).astype(whole)
+            fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
+            # Some libraries return the fitted object, others None.
+            if _sampler(fitted) is None:
+                fitted = made
+            sampler = _sampler(fitted)
+            assert sampler is not None  # as checked when the generator was made
+            known = parameters_of(sampler)
+            by_name: dict[str, Any] = seed_by_name(sampler, seed)
+            if MAIN in known:
+                by_name[MAIN] = main
+            counted = next((name for name in COUNTS if name in known), None)
+            drawn = sampler(n, **by_name) if counted is None else sampler(**{counted: n}, **by_name)
+            if _keeps_tables(fitted, given) and isinstance(drawn, dict):
+                return drawn.get(main)
+            return drawn.dataframe() if callable(getattr(drawn, "dataframe", None)) else drawn
 
 
 @dataclass(frozen=True)
@@ -292,42 +322,6 @@ def _metadata(given: GeneratorInput) -> Any:
         for child in children
     ]
     return made.load_from_dict({"tables": known, "relationships": joins})
-
-
-def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
-    packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
-    # The package ctgan hides the arguments of its fit from inspect.signature.
-    asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
-    named = {CATEGORIES: given.categories} if asks else {}
-    data = {_main_table(given): given.data} if _keeps_tables(made, given) else given.data
-    if packages & WITHOUT_DATES:
-        frame: Any = given.data
-        dates = [one for one in given.schemas[_main_table(given)].columns if one.date]
-        days = {one.name: days_of(frame[one.name]) for one in dates}
-        # Whole numbers as such: these packages then make whole ones.
-        whole = {o.name: int for o in dates if o.kind == "integer" and frame[o.name].notna().all()}
-        data = frame.assign(**days).astype(whole)
-    fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
-    # Some libraries return the fitted object, others None.
-    return made if _sampler(fitted) is None else fitted
-
-
-def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:
-    sampler = _sampler(fitted)
-    assert sampler is not None
-    known = parameters_of(sampler)
-    count = next((name for name in COUNTS if name in known), None)
-    by_name: dict[str, Any] = seed_by_name(sampler, seed)
-    if MAIN in known:
-        by_name[MAIN] = _main_table(given)
-    made = sampler(n, **by_name) if count is None else sampler(**{count: n}, **by_name)
-    if _keeps_tables(fitted, given) and isinstance(made, dict):
-        return made.get(_main_table(given))
-    return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
-
-
-def _main_table(given: GeneratorInput) -> str:
-    return next(iter(given.schemas))
 
 
 def _keeps_tables(made: object, given: GeneratorInput) -> bool:

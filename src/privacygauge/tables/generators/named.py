@@ -198,10 +198,15 @@ def written_generator(text: str, run: Path | None = None) -> Generator:
     Raises
     ------
     InputError
-        If the text names none.
+        If the text names none, or the folder holds no run, or one that made no tables.
     """
     if run is not None and names_code(text):
-        return recorded_generator(run)
+        plan = read_run(run).plan
+        settings: dict[str, Any] = json.loads(plan.to_json())["settings"]
+        if "generator" not in settings:
+            raise InputError(f"{run} holds no synthetic tables")
+        said = {k.removeprefix(_SAID): v for k, v in settings.items() if k.startswith(_SAID)}
+        return RecordedGenerator(str(settings["generator"]), said, plan.code)
     if text.startswith(PROGRAM):
         return Command(text.removeprefix(PROGRAM))
     if is_named(text):
@@ -238,19 +243,3 @@ class RecordedGenerator(RecordedCode):
             f"the run does not hold all that its report needs of {self.name}: privacygauge resume "
             "goes on, given the generator"
         )
-
-
-def recorded_generator(run: str | Path) -> RecordedGenerator:
-    """Return the record of a run's generator.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no run, or a run that made no tables.
-    """
-    plan = read_run(run).plan
-    settings: dict[str, Any] = json.loads(plan.to_json())["settings"]
-    if "generator" not in settings:
-        raise InputError(f"{run} holds no synthetic tables")
-    said = {k.removeprefix(_SAID): v for k, v in settings.items() if k.startswith(_SAID)}
-    return RecordedGenerator(str(settings["generator"]), said, plan.code)

@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.tables.distance import Cosine, Distance, Minkowski, Rough, Space, rough_of
+from privacygauge.tables.distance import Cosine, Distance, Minkowski, Space, rough_of
 from privacygauge.tables.nearest import keys_of
 from privacygauge.tables.table import Schema
 
@@ -188,9 +188,28 @@ def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]
         step = max(16, min(512, _BLOCK // len(points)))
         for begin in range(m, len(points), step):
             rows = np.arange(begin, min(begin + step, len(points)))
-            away, place = _of_block(points, rough, rows, m)
-            distance[first + rows - m] = away
-            row[first + rows - m] = distinct[place]
+            near_by = rough.distances(rows)[:, :m]
+            if points.share == 0.0:  # numbers of columns that differ, which are exact
+                place = np.argmin(near_by, axis=1)
+                distance[first + rows - m] = points.between(rows, place)
+                row[first + rows - m] = distinct[place]
+                continue
+            # Both the least and a candidate's distance may be off by the error: twice the bound is
+            # safe.
+            near = near_by <= (near_by.min(axis=1) + 2 * rough.error)[:, None]
+            # Several times faster than nonzero on two dimensions.
+            which, place = np.divmod(np.flatnonzero(near), near.shape[1])
+            exact = np.concatenate(
+                [
+                    points.between(rows[which[i : i + _PAIRS]], place[i : i + _PAIRS])
+                    for i in range(0, len(which), _PAIRS)
+                ]
+            )
+            # By row, then distance, then position: the first entry of each row is its nearest.
+            order = np.lexsort((place, exact, which))
+            best = order[np.searchsorted(which[order], np.arange(len(rows)))]
+            distance[first + rows - m] = exact[best]
+            row[first + rows - m] = distinct[place[best]]
     return distance, row
 
 
@@ -223,25 +242,3 @@ def _compact(space: Space, m: int) -> Space:
         steps=space.steps,
         share=space.share,
     )
-
-
-def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, Ints]:
-    """Return distance and position of the nearest of the first m points for each row."""
-    found = rough.distances(rows)[:, :m]
-    if space.share == 0.0:  # numbers of columns that differ, which are exact
-        place = np.argmin(found, axis=1)
-        return space.between(rows, place), place
-    # Both the least and a candidate's distance may be off by the error: twice the bound is safe.
-    near = found <= (found.min(axis=1) + 2 * rough.error)[:, None]
-    # Several times faster than nonzero on two dimensions.
-    row, place = np.divmod(np.flatnonzero(near), near.shape[1])
-    distance = np.concatenate(
-        [
-            space.between(rows[row[begin : begin + _PAIRS]], place[begin : begin + _PAIRS])
-            for begin in range(0, len(row), _PAIRS)
-        ]
-    )
-    # By row, then distance, then position: the first entry of each row is its nearest.
-    order = np.lexsort((place, distance, row))
-    first = order[np.searchsorted(row[order], np.arange(len(rows)))]
-    return distance[first], place[first]

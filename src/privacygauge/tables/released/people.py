@@ -206,18 +206,9 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
                 most = rows
     if best is not None:
         return best
-    single = _single_column(codes, order, side, by_chance=by_chance)
-    return single if single is not None else _grown(codes, order, side)
-
-
-def _single_column(
-    codes: Sequence[Ints], order: Sequence[int], side: Bools, by_chance: float
-) -> tuple[int] | None:
-    """Return a column whose equal values keep to one side while neighbouring values do not.
-
-    If the sides are two years, dates keep to one side, and so do neighbouring dates: that is a
-    drift. A birthday keeps to its person's side, and the next birthday may be on either side.
-    """
+    # A single column whose equal values keep to one side while neighbouring values do not. If the
+    # sides are two years, dates keep to one side, and so do neighbouring dates: that is a drift. A
+    # birthday keeps to its person's side, and the next birthday may be on either side.
     for j in order:
         n_groups, n_alone, _ = _one_sided(codes[j], side)
         if n_groups < _FEWEST or n_alone < _ONE_SIDED * n_groups:
@@ -233,7 +224,7 @@ def _single_column(
         # Independent values are on the same side with probability p^2 + (1 - p)^2.
         if alike <= share**2 + (1 - share) ** 2 + _DRIFT:
             return (j,)
-    return None
+    return _grown(codes, order, side)
 
 
 def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[int, ...] | None:

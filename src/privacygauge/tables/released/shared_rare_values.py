@@ -95,7 +95,8 @@ class InCommon:
     """(n + m,) Scores of `nearest_in_common`; 0 for records beyond `_NEAR_PAIRS`, which are not
     compared."""
     moved: Floats | None = None
-    """(n + m,) Scores of `moved_in_common`; None without a series."""
+    """(n + m,) Largest scores of `nearest_in_common` over all `MOVES` of the series; None without
+    one."""
     rotated: Floats | None = None
     """(n + m,) Scores of `nearest_when_rotated`; None without a series."""
     paired: Floats | None = None
@@ -179,7 +180,15 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
     if series := series_of(made.schema):
         moved = np.zeros(len(both))
         some = drawn(few / len(MOVES))
-        moved[some] = moved_in_common(both[some], made, series)
+        # The largest weight over all steps; the ends of a series are joined as it is moved.
+        schema = of_one_range(made.schema, series)
+        asked = Table(schema, both.values[some])
+        for step in MOVES:
+            values = made.values.copy()
+            for block in map(list, series):
+                values[:, block] = np.roll(values[:, block], step, axis=1)
+            after = nearest_in_common(asked, Table(schema, values))
+            moved[some] = np.maximum(moved[some], after)
         rotated = np.zeros(len(both))
         rotated[compared] = nearest_when_rotated(both[compared], made, series)
     if pairs := pairs_of(made.schema):
@@ -233,26 +242,6 @@ def rows_in_common(records: Table, made: Table, unit: Ints) -> Floats | None:
     count = np.bincount(wanted, minlength=1 + max(int(keys.max()), int(wanted.max())))[keys]
     score = np.where(count > 0, np.log(len(made) / np.maximum(count, 1)), 0.0)
     return np.asarray((np.bincount(person, score) / np.bincount(person))[person])
-
-
-def moved_in_common(records: Table, made: Table, series: Sequence[Sequence[int]]) -> Floats:
-    """Return (n,) the largest scores of `nearest_in_common` over all `MOVES` of the series.
-
-    Parameters
-    ----------
-    records, made : Table
-        Tables of one schema.
-    series : sequence of sequence of int
-        Positions of the columns of each series; its ends are joined as it is moved.
-    """
-    schema = of_one_range(made.schema, series)
-    found = []
-    for step in MOVES:
-        values = made.values.copy()
-        for block in map(list, series):
-            values[:, block] = np.roll(values[:, block], step, axis=1)
-        found.append(nearest_in_common(Table(schema, records.values), Table(schema, values)))
-    return np.asarray(np.max(found, axis=0))
 
 
 def most_in_common(

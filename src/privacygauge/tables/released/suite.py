@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.tables.released.coincidences import SharedValues
@@ -191,31 +190,29 @@ def tries(
     # A stable sort: within each group the attacks keep their order.
     hits = sorted((x for x in found if isinstance(x, Hits)), key=lambda x: x.outlying)
     skipped = tuple(x for x in found if isinstance(x, Skipped))
-    exposed = () if rows is None else _exposed_records(rows, kept[0], hits)
-    return Tries(tuple(hits), skipped, exposed, tuple(rankings))
-
-
-def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[ExposedRecord, ...]:
-    """Return the results of the attacks on each of the most outlying real records."""
-    attack = {found.name: found.attack for found in hits if found.outlying}
-    tried = rows.real[np.isin(rows.real, kept)].tolist()
-    alone = dict(zip(tried, attack.get("singling-out", ()), strict=False))
-    joined = dict(zip(rows.real.tolist(), attack.get("linkability", ()), strict=False))
-    # Outcomes are laid out secret by secret: (secrets, outlying records).
-    told = attack.get("inference", np.zeros(0, np.bool_)).reshape(-1, len(rows.real))
-    return tuple(
-        ExposedRecord(
-            row=row,
-            score=score,
-            singled_out=None if row not in alone else bool(alone[row]),
-            linked=None if row not in joined else bool(joined[row]),
-            told=int(told[:, place].sum()),
-            secrets=len(told),
-        )
+    exposed = []
+    if rows is not None:
+        # The results of the attacks on each of the most outlying real records.
+        attack = {one.name: one.attack for one in hits if one.outlying}
+        tried = rows.real[np.isin(rows.real, kept[0])].tolist()
+        alone = dict(zip(tried, attack.get("singling-out", ()), strict=False))
+        joined = dict(zip(rows.real.tolist(), attack.get("linkability", ()), strict=False))
+        # Outcomes are laid out secret by secret: (secrets, outlying records).
+        told = attack.get("inference", np.zeros(0, np.bool_)).reshape(-1, len(rows.real))
         for place, (row, score) in enumerate(
             zip(rows.real.tolist(), rows.scores.tolist(), strict=True)
-        )
-    )
+        ):
+            exposed.append(
+                ExposedRecord(
+                    row=row,
+                    score=score,
+                    singled_out=None if row not in alone else bool(alone[row]),
+                    linked=None if row not in joined else bool(joined[row]),
+                    told=int(told[:, place].sum()),
+                    secrets=len(told),
+                )
+            )
+    return Tries(tuple(hits), skipped, tuple(exposed), tuple(rankings))
 
 
 @dataclass(frozen=True)

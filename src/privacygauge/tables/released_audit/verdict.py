@@ -108,13 +108,25 @@ def verdict(f: ReleasedResult) -> Verdict:
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
     if grade == UNTOLD:
         return _verdict_without_finding(f)
+    membership: tuple[str, ...] = ()
+    if f.membership is not None and f.filtered is not None and f.membership.headline.inverted:
+        membership = (
+            "Attacks that take records near to a synthetic row for members are wrong more often "
+            "than guessing, for the same reason.",
+        )
+    elif f.membership is not None:
+        of_attacks = grade_attacks(f.membership)
+        if of_attacks.grade == UNTOLD:  # something else than these attacks found a leak
+            of_attacks = grade_attacks(replace(f.membership, questions=None))
+        could_find = any("could have found" in sentence for sentence in of_attacks.sentences)
+        membership = (*of_attacks.sentences, *((_FORMS_LOOKED_FOR,) if could_find else ()))
     told = {
         "copies": _copies_text(f),
         "order": _order(f),
         "shared": _shared_values_text(f),
         "crowds": _crowds_text(f),
         "filtered": _filtered_text(f),
-        "membership": _membership(f),
+        "membership": membership,
         "risks": _risks(f),
     }
     # What the headline speaks of comes first, then what is as grave; the order of the others stays.
@@ -365,21 +377,6 @@ def _leading(f: ReleasedResult, grade: Grade) -> str:
     if leading == "few" and f.n_copied >= f.n_exposed:
         leading = "copies" if f.n_proven >= f.n_exposed else "shared"
     return leading
-
-
-def _membership(f: ReleasedResult) -> tuple[str, ...]:
-    if f.membership is None:
-        return ()
-    if f.filtered is not None and f.membership.headline.inverted:
-        return (
-            "Attacks that take records near to a synthetic row for members are wrong more often "
-            "than guessing, for the same reason.",
-        )
-    found = grade_attacks(f.membership)
-    if found.grade == UNTOLD:  # something else than these attacks found a leak
-        found = grade_attacks(replace(f.membership, questions=None))
-    could_find = any("could have found" in sentence for sentence in found.sentences)
-    return (*found.sentences, *((_FORMS_LOOKED_FOR,) if could_find else ()))
 
 
 def _copies_text(f: ReleasedResult) -> Iterator[str]:
