@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +116,22 @@ class Related:
         n = len(self.people)
         # Largest number of rows per person: the range of the column that counts them.
         largest = int(np.bincount(self.owner, minlength=n).max())
-        schema = Schema((*self.people.schema.columns, *_summaries(self.rows.schema, largest)))
+        # The columns that `per_person` adds, with all their possible values.
+        added = [Column("rows", "integer", 0, largest)]
+        for column in self.rows.schema.columns:
+            if column.is_number:
+                for part in ("least", "mean", "largest"):
+                    # A mean of whole numbers need not be whole.
+                    kind = "continuous" if part == "mean" else column.kind
+                    added.append(
+                        Column(f"{column.name} {part}", kind, column.low, column.high, missing=True)
+                    )
+                continue
+            known = column.categories
+            most = f"{column.name} most frequent"
+            added.append(Column(most, "categorical", categories=known, missing=True))
+            added.append(Column(f"{column.name} kinds", "integer", 0, len(known)))
+        schema = Schema((*self.people.schema.columns, *added))
         joined = self._joined(self.frames(np.arange(n)))
         return replace(read_table(joined, schema=schema), people=np.arange(n))
 
@@ -145,22 +160,6 @@ class Related:
     def _joined(self, frames: dict[str, Any]) -> pd.DataFrame:
         found = per_person(frames[PEOPLE], frames[ROWS], self.key, schema=self.rows.schema)
         return found[0].drop(columns=self.key)
-
-
-def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
-    """Yield the columns that `per_person` adds, with all their possible values."""
-    yield Column("rows", "integer", 0, largest)
-    for column in schema.columns:
-        for part in ("least", "mean", "largest") if column.is_number else ():
-            # A mean of whole numbers need not be whole.
-            kind = "continuous" if part == "mean" else column.kind
-            yield Column(f"{column.name} {part}", kind, column.low, column.high, missing=True)
-        if not column.is_number:
-            known = column.categories
-            yield Column(
-                f"{column.name} most frequent", "categorical", categories=known, missing=True
-            )
-            yield Column(f"{column.name} kinds", "integer", 0, len(known))
 
 
 def join_related_rows(

@@ -189,14 +189,6 @@ def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
         )
 
 
-def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate | Skipped:
-    """Return the rank correlation between the vulnerability scores and the AUCs of an attack."""
-    found = rank_correlation(targets.scores, best.aucs, level)
-    if isinstance(found, Skipped):
-        return Skipped("vulnerability against AUC", found.reason)
-    return found
-
-
 MANY = 50
 """Number of targets above which the shared pool and cheaper attacks are the default."""
 
@@ -433,12 +425,16 @@ class ArrangedGame:
                     means.append(attack.targets[int(positions[0])].auc)
                     deviations.append(0.0)
             groups.append(TargetGroup(selection.method, positions, tuple(means), tuple(deviations)))
+        # Rank correlation between the vulnerability scores and the AUCs of the best attack.
+        correlation = rank_correlation(self.targets.scores, attacks[best].aucs, level)
+        if isinstance(correlation, Skipped):
+            correlation = Skipped("vulnerability against AUC", correlation.reason)
         game = PlayedGame(
             **self._tables(use),
             groups=tuple(groups),
             attacks=attacks,
             headline=headline,
-            foreseen=foreseen(self.targets, attacks[headline.attack], level),
+            foreseen=correlation,
             seen_from=setting.sizes.smallest_auc(level),
         )
         return game, skipped

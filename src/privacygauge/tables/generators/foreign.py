@@ -230,7 +230,24 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    header, rows = _rows(content, name)
+    try:
+        # Spreadsheets and Windows programs put a byte order mark in front.
+        text = content.decode("utf-8-sig")
+        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header, *rows = [row for row in lines if row] or [[]]
+    except UnicodeDecodeError as error:
+        raise _no_csv(name, f"not in UTF-8, {error.reason} at byte {error.start}") from error
+    except csv.Error as error:
+        raise _no_csv(name, str(error)) from error
+    if not header:
+        raise _no_csv(name, "it has no lines")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            raise _no_csv(
+                name,
+                f"record {number} has {len(row)} fields, the header "
+                f"{len(header)}: {one_line(','.join(row), 60)!r}",
+            )
     numbers = {schema.names[j] for j in schema.numbers}
     fields = zip(*rows, strict=True) if rows else ((),) * len(header)
     columns = [
@@ -252,29 +269,6 @@ def _texts(column: Column, values: Floats) -> Iterable[str]:
         "" if math.isnan(value) else str(int(value)) if whole else repr(value)
         for value in values.tolist()
     ]
-
-
-def _rows(content: bytes, name: str) -> tuple[list[str], list[list[str]]]:
-    try:
-        # Spreadsheets and Windows programs put a byte order mark in front.
-        text = content.decode("utf-8-sig")
-        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-        rows = [row for row in lines if row]
-    except UnicodeDecodeError as error:
-        raise _no_csv(name, f"not in UTF-8, {error.reason} at byte {error.start}") from error
-    except csv.Error as error:
-        raise _no_csv(name, str(error)) from error
-    if not rows:
-        raise _no_csv(name, "it has no lines")
-    header = rows[0]
-    for number, row in enumerate(rows[1:], start=1):
-        if len(row) != len(header):
-            raise _no_csv(
-                name,
-                f"record {number} has {len(row)} fields, the header "
-                f"{len(header)}: {one_line(','.join(row), 60)!r}",
-            )
-    return header, rows[1:]
 
 
 def _no_csv(name: str, why: str) -> InputError:

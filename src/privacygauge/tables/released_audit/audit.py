@@ -24,7 +24,6 @@ from privacygauge.runs.options import keyword
 from privacygauge.tables.options import ColumnKinds, ReleasedDesign, ReportedColumns
 from privacygauge.tables.released.copies import FEW, copied_beyond
 from privacygauge.tables.released.hits import HALF_WIDTH
-from privacygauge.tables.released.membership import Membership
 from privacygauge.tables.released.people import with_people
 from privacygauge.tables.released.release import (
     ReleaseMeasurement,
@@ -258,7 +257,25 @@ def _audit_of(
         contents=played.contents(found.tables, show),
         unit=played.unit,
     )
-    return ReleasedAudit(**vars(found.release), origin=origin, game=_game(played), records=records)
+    n_in = int(played.secret.sum())
+    game = GameDescription(
+        "membership from the released table alone",
+        question="Was this record among those that the synthetic table was made from?",
+        adversary=(
+            f"Sees the synthetic table and the record, and has {played.n_reference:,} other "
+            "records of the same source (a third of the holdout); knows nothing of the generator "
+            "and makes no tables of its own"
+        ),
+        secret=(
+            "came with the data: members are the real records, non-members those of the holdout; "
+            "no coins were drawn, so they may also differ in other ways than membership "
+            "(the attack without the synthetic table looks for that)"
+        ),
+        thresholds="on the other half of the judged records, both ways (cross-fitting)",
+        n_in=n_in,
+        n_out=len(played.secret) - n_in,
+    )
+    return ReleasedAudit(**vars(found.release), origin=origin, game=game, records=records)
 
 
 def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedChange:
@@ -284,27 +301,6 @@ def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) ->
         beyond=beyond,
         auc=auc,
         auc_before=auc_before,
-    )
-
-
-def _game(played: Membership) -> GameDescription:
-    n_in = int(played.secret.sum())
-    return GameDescription(
-        "membership from the released table alone",
-        question="Was this record among those that the synthetic table was made from?",
-        adversary=(
-            f"Sees the synthetic table and the record, and has {played.n_reference:,} other "
-            "records of the same source (a third of the holdout); knows nothing of the generator "
-            "and makes no tables of its own"
-        ),
-        secret=(
-            "came with the data: members are the real records, non-members those of the holdout; "
-            "no coins were drawn, so they may also differ in other ways than membership "
-            "(the attack without the synthetic table looks for that)"
-        ),
-        thresholds="on the other half of the judged records, both ways (cross-fitting)",
-        n_in=n_in,
-        n_out=len(played.secret) - n_in,
     )
 
 

@@ -145,7 +145,28 @@ def _measures(f: ReleasedResult) -> Iterator[Measure]:
         yield _copies(f)
     yield _beyond(f)
     yield from _of_attacks(f)
-    yield from _of_few(f)
+    # The number of exposed records, and the detectable number; groups are not searched.
+    copied = f.n_copied
+    by_copies = Measure(
+        "worst-records",
+        "Members that stand out, at least",
+        float(copied),
+        Shown(count(copied)),
+        text="Real records that are copied, whole or in what next to nobody shares with them.",
+        guessing="0",
+        card=True,
+    )
+    if f.membership is None:
+        no = "there was no holdout"
+        yield by_copies if copied else _none("worst-records", by_copies.label, no)
+        yield _none("detectable", "Least right guesses that would have been found", no)
+    else:
+        for one in of_questions(f.membership):
+            more = f.questions is not None and copied > f.questions.exposed
+            if one.name == "worst-records" and more:
+                yield by_copies
+            elif one.name != "worst-group":
+                yield one
     found = f.worst
     risk = f.furthest_from_baseline
     if found is not None:
@@ -273,30 +294,6 @@ def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
     yield Measure(
         "epsilon", bound, epsilon, Shown(lower_bound_text(epsilon)), text=told, guessing="0"
     )
-
-
-def _of_few(f: ReleasedResult) -> Iterator[Measure]:
-    """Yield the number of exposed records, and the detectable number; groups are not searched."""
-    copied = f.n_copied
-    by_copies = Measure(
-        "worst-records",
-        "Members that stand out, at least",
-        float(copied),
-        Shown(count(copied)),
-        text="Real records that are copied, whole or in what next to nobody shares with them.",
-        guessing="0",
-        card=True,
-    )
-    if f.membership is None:
-        no = "there was no holdout"
-        yield by_copies if copied else _none("worst-records", by_copies.label, no)
-        yield _none("detectable", "Least right guesses that would have been found", no)
-        return
-    for one in of_questions(f.membership):
-        if one.name == "worst-records" and f.questions is not None and copied > f.questions.exposed:
-            yield by_copies
-        elif one.name != "worst-group":
-            yield one
 
 
 def _void_note(f: ReleasedResult) -> str:

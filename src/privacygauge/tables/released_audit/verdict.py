@@ -107,7 +107,27 @@ def verdict(f: ReleasedResult) -> Verdict:
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
     if grade == UNTOLD:
-        return _verdict_without_finding(f)
+        # Nothing was found, which is not evidence that nothing leaks.
+        attacks = f.membership
+        assert attacks is not None  # there is a control
+        inverted = attacks.headline.inverted
+        if f.corrected.inverted or inverted:
+            why = direction.sentences(inverted) if inverted else (direction.LIKELY,)
+            if f.corrected.inverted:
+                named = ", ".join(map(plain, f.corrected.inverted))
+                more = (
+                    "The table gives away more about the holdout than about the real records, by "
+                    f"{named} {_confidence_text(f)}."
+                )
+                why = (more, *why)
+            return direction.verdict(tuple(why))
+        of_attacks = grade_attacks(attacks)
+        if of_attacks.grade == UNTOLD:
+            sentences = (*of_attacks.sentences, _observations_text(f))
+            return untold_verdict(of_attacks.headline, sentences, unsaid=_UNSAFE, advice=_LARGER)
+        # Real records and holdout differ a little, and no attack goes beyond that.
+        headline = "Cannot be told: the attacks do no better than one that never sees the table"
+        return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
     membership: tuple[str, ...] = ()
     if f.membership is not None and f.filtered is not None and f.membership.headline.inverted:
         membership = (
@@ -152,30 +172,6 @@ def verdict(f: ReleasedResult) -> Verdict:
         advice=tuple(todo),
         gauge=_gauge(f),
     )
-
-
-def _verdict_without_finding(f: ReleasedResult) -> Verdict:
-    """Return the verdict if nothing was found, which is not evidence that nothing leaks."""
-    attacks = f.membership
-    assert attacks is not None  # there is a control
-    if f.corrected.inverted or attacks.headline.inverted:
-        inverted = attacks.headline.inverted
-        why = direction.sentences(inverted) if inverted else (direction.LIKELY,)
-        if f.corrected.inverted:
-            named = ", ".join(map(plain, f.corrected.inverted))
-            more = (
-                "The table gives away more about the holdout than about the real records, by "
-                f"{named} {_confidence_text(f)}."
-            )
-            why = (more, *why)
-        return direction.verdict(tuple(why))
-    found = grade_attacks(attacks)
-    if found.grade == UNTOLD:
-        sentences = (*found.sentences, _observations_text(f))
-        return untold_verdict(found.headline, sentences, unsaid=_UNSAFE, advice=_LARGER)
-    # Real records and holdout differ a little, and no attack goes beyond that.
-    headline = "Cannot be told: the attacks do no better than one that never sees the table"
-    return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
 
 
 def _verdict_without_control(f: ReleasedResult) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,6 +89,8 @@ class VulnerableRecords(Reported, Vulnerability):
         """
         listed = self.listed if top is None else top
         rows = self.top(listed).tolist()
+        mean = float(self.scores.mean())
+        highest = _highest_score(self)
         shown = Shows(
             "records",
             "Records by falling score",
@@ -120,7 +122,25 @@ class VulnerableRecords(Reported, Vulnerability):
             * bool(self.n_reference),
             origin=self.origin,
             verdict=_verdict(self),
-            measures=tuple(_measures(self)),
+            measures=(
+                Measure(
+                    name="vulnerability",
+                    label=f"Mean distance of a record to its {_nearest(self)}",
+                    found=mean,
+                    shown=Shown(decimal(mean, 3)),
+                    note=f"{self.distance.title}, mean over all {count(len(self))} records",
+                    text="Computed, not estimated, so it has no interval.",
+                    guessing="no guess is made",
+                ),
+                Measure(
+                    name="highest",
+                    label="Highest score",
+                    found=highest,
+                    shown=Shown(decimal(highest, 3)),
+                    note=f"row {count(int(self.order[0]))}",
+                    gate=False,
+                ),
+            ),
             sections=(
                 Section(
                     "records",
@@ -306,30 +326,6 @@ def _nearest(f: VulnerableRecords) -> str:
 
 def _highest_score(f: VulnerableRecords) -> float:
     return float(f.scores[f.order[0]])
-
-
-def _measures(f: VulnerableRecords) -> Iterator[Measure]:
-    mean = float(f.scores.mean())
-    highest = _highest_score(f)
-    yield Measure(
-        name="vulnerability",
-        label=f"Mean distance of a record to its {_nearest(f)}",
-        found=mean,
-        shown=Shown(decimal(mean, 3)),
-        note=f"{f.distance.title}, mean over all {count(len(f))} records",
-        text="Computed, not estimated, so it has no interval.",
-        guessing="no guess is made",
-    )
-    shown = Shown(decimal(highest, 3))
-    row = count(int(f.order[0]))
-    yield Measure(
-        name="highest",
-        label="Highest score",
-        found=highest,
-        shown=shown,
-        note=f"row {row}",
-        gate=False,
-    )
 
 
 _TERMS = {
