@@ -18,7 +18,7 @@ from privacygauge.evaluate.rates import rank_correlation
 from privacygauge.report.values import Origin
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.games.audited import Headline, TargetGroup, Targets
-from privacygauge.tables.games.setting import Sizes
+from privacygauge.tables.games.games import Sizes
 from privacygauge.tables.generator_audit.audit import SyntheticAudit
 from privacygauge.tables.generators.generator import BayNet
 from privacygauge.tables.utility import Utility, utility

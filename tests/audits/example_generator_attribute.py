@@ -10,7 +10,7 @@ from privacygauge.core.versions import today
 from privacygauge.report.values import Origin
 from privacygauge.tables.games.attribute import ValuesGuessed
 from privacygauge.tables.games.audited import Targets
-from privacygauge.tables.games.setting import Sizes
+from privacygauge.tables.games.games import Sizes
 from privacygauge.tables.generator_audit.attribute import AttributeOfGenerator, inverted_warnings
 from privacygauge.tables.selection import Selection
 from tests.report.example import HOSTILE

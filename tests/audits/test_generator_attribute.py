@@ -15,8 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.detectable import detectable_with
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
-from privacygauge.tables.attacks.closest import ClosestDistance
-from privacygauge.tables.attacks.density import MarginalRatio
+from privacygauge.tables.attacks.density import ClosestDistance, MarginalRatio
 from privacygauge.tables.command import OF_ATTRIBUTE
 from privacygauge.tables.games.attribute import ValuesGuessed
 from privacygauge.tables.games.audited import headline_level

@@ -28,8 +28,7 @@ from privacygauge.tables.released.hits import (
     release_risk,
     risk_beyond_control,
 )
-from privacygauge.tables.released.judged import cross_fitted
-from privacygauge.tables.released.membership import membership_played
+from privacygauge.tables.released.membership import cross_fitted, membership_played
 from privacygauge.tables.released.shared_rare_values import FORMS as IN_COMMON
 from privacygauge.tables.released.singling_out import Predicate, isolated_rows, singling_out
 from privacygauge.tables.released.suite import STEPS, tries

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.attacks.density import ClosestDistance
 from privacygauge.tables.attacks.meta import Screened
 from privacygauge.tables.attacks.query_based import QueryBased
 from privacygauge.tables.frames import read_table

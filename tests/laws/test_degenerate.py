@@ -26,7 +26,7 @@ from privacygauge.evaluate.claim_designs import ManyRuns
 from privacygauge.evaluate.playing import audit, played_of, telling
 from privacygauge.language.scores import text_scores
 from privacygauge.leaderboards.attack_audit.audit import attack_holdout
-from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.attacks.density import ClosestDistance
 from privacygauge.tables.generators.generator import Silence
 from tests.audits.test_worst_case import FEW, Known, clear_records
 from tests.classifiers.made import logits_labels_member, made_up, softmax

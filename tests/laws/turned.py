@@ -23,7 +23,7 @@ from privacygauge.language.extraction_audit.audit import ExtractionAudit
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Verdict
 from privacygauge.tables.attacks.attack import Answer, TableAttack, View
-from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.attacks.density import ClosestDistance
 from privacygauge.tables.generator_audit.audit import audit_synthetic
 from privacygauge.tables.generators.generator import Identity, Silence
 from privacygauge.tables.released_audit.audit import audit_released

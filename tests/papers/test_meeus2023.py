@@ -10,7 +10,7 @@ from privacygauge.datasets.local_copies import SAMPLE, own_file
 from privacygauge.papers import Effort, meeus2023, reproduction
 from privacygauge.papers.meeus2023 import DATA, TABLE_2, TABLE_3, Size
 from privacygauge.papers.page import results_in
-from privacygauge.tables.attacks.closest import ClosestDistance
+from privacygauge.tables.attacks.density import ClosestDistance
 from privacygauge.tables.attacks.meta import Screened
 from privacygauge.tables.attacks.query_based import QueryBased
 from tests.tables.made_tables import table_of

@@ -16,10 +16,9 @@ from privacygauge.evaluate.by_target import TargetScores, mean_auc_of_records
 from privacygauge.runs.plan import Task
 from privacygauge.tables.attacks.meta import Forest
 from privacygauge.tables.attacks.suite import suite_for_few, suite_for_many
-from privacygauge.tables.games.games import GAMES, Average, Block, Shared, Specific
+from privacygauge.tables.games.games import GAMES, Average, Block, Setting, Shared, Sizes, Specific
 from privacygauge.tables.games.releases import Making, Storage
 from privacygauge.tables.games.scores import Scoring
-from privacygauge.tables.games.setting import Setting, Sizes
 from privacygauge.tables.generators.generator import BayNet, Identity, Silence
 from privacygauge.tables.generators.named import GENERATORS, generator_named
 from privacygauge.tables.selection import Vulnerable

@@ -11,11 +11,9 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.errors import InputError
-from privacygauge.tables.attacks.closest import ClosestDistance
-from privacygauge.tables.attacks.density import MarginalRatio
-from privacygauge.tables.games.games import GAMES
+from privacygauge.tables.attacks.density import ClosestDistance, MarginalRatio
+from privacygauge.tables.games.games import GAMES, Setting, Sizes
 from privacygauge.tables.games.releases import Making
-from privacygauge.tables.games.setting import Setting, Sizes
 from privacygauge.tables.generators.adapters import Call, FitSample
 from privacygauge.tables.generators.named import generator_named
 from privacygauge.tables.related import Related, over, per_person, takes_tables

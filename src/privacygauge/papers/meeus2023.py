@@ -36,7 +36,7 @@ from privacygauge.tables.attacks.meta import Forest
 from privacygauge.tables.attacks.query_based import QueryBased
 from privacygauge.tables.distance import Cosine, Distance, Minkowski
 from privacygauge.tables.frames import read_table
-from privacygauge.tables.games.setting import Sizes
+from privacygauge.tables.games.games import Sizes
 from privacygauge.tables.generator_audit.audit import SyntheticAudit, audit_synthetic
 from privacygauge.tables.generators.generator import BayNet, Generator, PrivBayes, SynthPop
 from privacygauge.tables.selection import LogLikelihood, Random, RareValue, Selector, Vulnerable

@@ -160,26 +160,22 @@ class SyntheticRequest(GameDesign, ReleasedDesign, ReportedColumns, TableRequest
         if self.values and self.attribute is None:
             raise InputError("--values are those of an attribute: name its column (--attribute)")
         if self.attribute is not None:
-            self._check_attribute(self.attribute)
-
-    def _check_attribute(self, column: str) -> None:
-        """Raise unless the value of a column can be guessed with the other options."""
-        if self.generator is None:
-            raise InputError(
-                "--attribute goes with --generator: of a table that was made, inference of columns "
-                "is a part of every audit"
-            )
-        others = {"--fits": self.fits is not None, "--related": bool(self.related)}
-        given = [flag for flag, used in others.items() if used]
-        if given:
-            raise InputError(f"--attribute goes without {given[0]}")
-        names = {"--id": self.ids, "--unit": self.unit}
-        same = [flag for flag, name in names.items() if name == column]
-        if same or column in self.drop:
-            raise InputError(
-                f"--attribute and {same[0] if same else '--drop'} name the same column {column!r}: "
-                "choose a column that stays in the table"
-            )
+            if self.generator is None:
+                raise InputError(
+                    "--attribute goes with --generator: of a table that was made, inference of "
+                    "columns is a part of every audit"
+                )
+            others = {"--fits": self.fits is not None, "--related": bool(self.related)}
+            given = [flag for flag, used in others.items() if used]
+            if given:
+                raise InputError(f"--attribute goes without {given[0]}")
+            names = {"--id": self.ids, "--unit": self.unit}
+            same = [flag for flag, name in names.items() if name == self.attribute]
+            if same or self.attribute in self.drop:
+                raise InputError(
+                    f"--attribute and {same[0] if same else '--drop'} name the same column "
+                    f"{self.attribute!r}: choose a column that stays in the table"
+                )
 
     def files(self) -> dict[str, Path]:
         """Return the files that were named, those of `related` too."""
@@ -226,7 +222,7 @@ def _of_generator(
     asked: SyntheticRequest, name: str, work: Work
 ) -> SyntheticAudit | AttributeOfGenerator:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
-    from privacygauge.tables.games.setting import HALF_WIDTH
+    from privacygauge.tables.games.games import HALF_WIDTH
     from privacygauge.tables.generator_audit.audit import SyntheticOptions
 
     session = work.running("synthetic", asked)

@@ -365,24 +365,22 @@ class _Norms:
         gap = np.empty_like(total)
         for begin in range(0, len(rows), n_rows):
             some = rows[begin : begin + n_rows]
-            self._add(found[begin : begin + n_rows], some, total[: len(some)], gap[: len(some)])
+            numbers = total[: len(some)]
+            numbers[:] = 0
+            for column in self.numbers:
+                np.subtract(column[some][:, None], column, out=gap[: len(some)])
+                raise_to(gap[: len(some)], self.p)
+                numbers += gap[: len(some)]
+            take_root(numbers, self.p)
+            numbers *= np.float32(self.share)
+            # 2 m: each mismatch counts in two places of the one-hot vectors.
+            part = found[begin : begin + n_rows]
+            part *= np.float32(2)
+            take_root(part, self.p)
+            part *= np.float32(1 - self.share)
+            part += numbers
         found[:, self.mismatches.n :] = np.inf
         return found
-
-    def _add(self, found: Singles, rows: Ints, total: Singles, gap: Singles) -> None:
-        """Turn numbers of mismatches into distances, in place."""
-        total[:] = 0
-        for column in self.numbers:
-            np.subtract(column[rows][:, None], column, out=gap)
-            raise_to(gap, self.p)
-            total += gap
-        take_root(total, self.p)
-        total *= np.float32(self.share)
-        # 2 m: each mismatch counts in two places of the one-hot vectors.
-        found *= np.float32(2)
-        take_root(found, self.p)
-        found *= np.float32(1 - self.share)
-        found += total
 
 
 def rough_of(space: Space, width: int) -> Rough:

@@ -1,22 +1,31 @@
 """The audit of a generator by canaries in a few fits, for generators that are slow to fit.
 
+Every canary is in or out by an independent fair coin in each fit, and only the tables in question
+are made. Attacks do not train: they compare the released table with the records that are not
+canaries.
+
 It is in no kind's folder, because it is the audit of a privacy claim, with an accuracy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.claims.claim_audit.audit import ClaimAudit, ClaimOptions
 from privacygauge.claims.claim_audit.report import open_without_claim
-from privacygauge.core import checks
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.release import coin_flips
+from privacygauge.core.transcript import tied
 from privacygauge.core.units import owners
+from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
-from privacygauge.evaluate.few_fits import GuessedInFits
+from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report.grades import untold_verdict
@@ -43,15 +52,172 @@ from privacygauge.report.values import (
     Worst,
     text,
 )
+from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.options import keyword
-from privacygauge.tables.games.few_fits import Untaught, canaries_guessed, fits_arranged
-from privacygauge.tables.games.releases import Making
-from privacygauge.tables.games.setting import Sizes
+from privacygauge.tables.attacks.attack import Tables
+from privacygauge.tables.games.games import Block, Game, Make, Setting, Sizes
+from privacygauge.tables.games.releases import Making, Storage, make_releases
 from privacygauge.tables.generator_audit.audit import clipped_numbers
 from privacygauge.tables.generators.named import as_generator
 from privacygauge.tables.options import LearntColumns, TargetDesign
-from privacygauge.tables.selection import TargetsAsked
-from privacygauge.tables.table import column_advice
+from privacygauge.tables.released.membership import (
+    DensityRatio,
+    DistanceRatio,
+    JudgedRecords,
+    Signals,
+    ValueRatio,
+)
+from privacygauge.tables.released.neighbours import usual_distance
+from privacygauge.tables.selection import TargetsAsked, select_targets
+from privacygauge.tables.table import Table, column_advice
+
+CANARIES = 200
+"""Default number of canaries; at most a quarter of the table."""
+
+FEWEST = 20
+"""Fewest canaries; with fewer, chance puts all or none in too often."""
+
+
+@dataclass(frozen=True)
+class Fits(Sizes):
+    """Numbers of fits and of their records; the adversary has no tables of its own."""
+
+    shadows: int = 0
+    tests: int = 1
+    """Number of fits, at least 1."""
+
+    @property
+    def least(self) -> Mapping[str, int]:
+        """Smallest value of each field."""
+        return {**super().least, "shadows": 0, "tests": 1}
+
+
+class Untaught(Protocol):
+    """An attack on a released table that needs no other synthetic table."""
+
+    @property
+    def name(self) -> str:
+        """Name, as reports print it."""
+
+    def signals(self, seen: JudgedRecords) -> Signals:
+        """Return a signal of each record; higher means more likely a member."""
+
+
+@dataclass(frozen=True)
+class FewFits(Game):
+    """Game with a fair coin per target and fit; other records fill up the fits.
+
+    Places are filled in one order, the same in all fits: flipping one coin replaces the records of
+    one person and changes nothing else. So the bound of one run is on the epsilon of replacing a
+    record. Fits have independent coins, so their canaries add up.
+    """
+
+    name = "few fits"
+    knowledge = "exact"
+
+    def check(self, setting: Setting) -> None:
+        """Raise on a setting with too few records or canaries."""
+        if len(setting.targets) < FEWEST:
+            raise InputError(
+                f"at least {FEWEST} canaries are needed, different ones of different people, got "
+                f"{len(setting.targets)}"
+            )
+        if not np.array_equal(setting.first, np.arange(len(setting.targets))):
+            raise InputError("canaries must be different records of different people")
+        setting.require(self.others(setting), setting.sizes.records, "beside the canaries")
+        most = int(setting.records_of_each.sum())
+        records = setting.sizes.records
+        if most > records:
+            raise InputError(
+                f"canaries of {most:,} records do not fit into {records:,}: learn from more "
+                "(--size), or take fewer canaries"
+            )
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return the number of fits."""
+        return setting.sizes.tests
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return the labels from which a fit's random generator is derived."""
+        return ("few fits", number)
+
+    def coins(self, setting: Setting) -> Bools:
+        """Return the coins (t, r): True where the canary is in the fit."""
+        rng = seeds.stream(setting.seed, "few fits", "coins")
+        return coin_flips(setting.sizes.tests, len(setting.targets), rng)
+
+    def others(self, setting: Setting) -> Ints:
+        """Return the rows of neither canaries nor their copies, in the order of filling."""
+        rows = setting.without(np.arange(len(setting.table)), setting.targets)
+        return seeds.stream(setting.seed, "few fits", "others").permutation(rows)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return the canaries whose coins put them in, filled up with others."""
+        chosen = setting.of_people(setting.targets[self.coins(setting)[number]])
+        others = self.others(setting)[: setting.sizes.records - len(chosen)]
+        return setting.table[np.sort(np.concatenate([chosen, others]))]
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Yield the one block of a target, without tables of the adversary's own."""
+        secret = self.coins(setting)[:, target]
+        yield Block(slice(0), np.zeros(0, np.bool_), slice(0, len(secret)), secret)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the records that fill up a fit without canaries."""
+        return setting.table[np.sort(self.others(setting)[: setting.sizes.records])]
+
+
+def canary_scores(
+    setting: Setting, tables: Tables, attacks: Sequence[Untaught] | None = None
+) -> dict[str, Floats]:
+    """Return each attack's scores of all canaries in all fits, by the attack's name.
+
+    Parameters
+    ----------
+    setting : Setting
+        Setting with the canaries as targets.
+    tables : ndarray, shape (t, n, F)
+        The synthetic table of each fit of `FewFits`.
+    attacks : sequence of Untaught, optional
+        Attacks with distinct names; by default the ratios of distances, densities and values.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (t, r)
+        Scores; higher means more likely in. No attack sees a coin.
+    """
+    if attacks is None:
+        distance = usual_distance(setting.table.schema)
+        attacks = (DistanceRatio(distance), DensityRatio(), ValueRatio())
+    names = [attack.name for attack in attacks]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"attacks must be at least one, of different names, got {names}")
+
+    def kept(values: Floats) -> Table:
+        # Rounded as the run stores values, so that copies stay equal; clipped, as rounding may
+        # leave the range.
+        low, high, _, _ = setting.table.schema.limits
+        rounded = Storage(setting.table.schema).rounded(values)
+        return Table(setting.table.schema, np.clip(rounded, low, high))
+
+    canaries = kept(setting.table.values[setting.targets])
+    # All canaries pose as members and nobody as non-member: the scores need no labels.
+    nobody = canaries[np.arange(0)]
+    known = kept(FewFits().known(setting, 0).values)
+    seen = [
+        JudgedRecords(
+            real=canaries,
+            nonmembers=nobody,
+            reference=known,
+            synthetic=kept(values),
+            nonmember_rows=np.arange(0),
+        )
+        for values in tables
+    ]
+    return {
+        attack.name: np.stack([attack.signals(one).members for one in seen]) for attack in attacks
+    }
+
 
 LARGE_AT = 0.65
 """Right guesses from which on a leak is large; an audit that finds nothing must be able to detect
@@ -213,26 +379,36 @@ class FewFitsOptions(TargetDesign, LearntColumns):
         checks.at_least(1, fits=fits)
         made_by = as_generator(generator)
         table = self.read(data)
-        making = fits_arranged(
-            made_by,
-            table,
-            canaries=self.canaries,
-            select=self.select,
-            sizes=(fits, self.size, self.made),
-            seed=session.seed,
-            owner=owners(unit, ids, len(table)),
-        )
+        owner = owners(unit, ids, len(table))
+        game = FewFits()
+        asked = min(CANARIES, len(table) // 4) if self.canaries is None else self.canaries
+        selections = select_targets(table, asked, self.select, session.seed)
+        rows = np.unique(np.concatenate([s.rows for s in selections]))
+        # First with all rows, to find copies and people: one canary of each is kept.
+        every = Setting.of(table, rows, sizes=Fits(tests=fits), seed=session.seed, unit=owner)
+        rows = rows[every.first == np.arange(len(rows))]
+        # Without a size a fit takes all records that are not canaries.
+        records = max(2, len(game.others(every))) if self.size is None else self.size
+        sizes = Fits(tests=fits, records=records, made=self.made)
+        setting = Setting.of(table, rows, sizes=sizes, seed=session.seed, unit=owner)
+        game.check(setting)
+        making = Making(game, setting, made_by)
         if before is not None:
             before(making)
-        guessed, clipped = canaries_guessed(
-            making,
-            session.run,
-            self.attacks,
-            session.level,
-            invocation=session.invocation,
-            n_jobs=session.n_jobs,
-            progress=session.progress,
-        )
+        with kept_or_scratch(session.run) as folder:
+            releases = make_releases(
+                making,
+                folder,
+                invocation=session.invocation,
+                n_jobs=session.n_jobs,
+                progress=session.progress,
+            )
+            scores = canary_scores(setting, releases.tables(slice(0, fits)), self.attacks)
+            clipped = releases.clipped_numbers
+        telling = {name: score for name, score in scores.items() if not tied(score)}
+        if not telling:
+            raise InputError("every attack gives all canaries the same score: give other attacks")
+        guessed = guessed_in_fits(telling, game.coins(setting), setting.seed, session.level)
         names = (
             np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
         )

@@ -93,7 +93,24 @@ def read_table(
         return Table(Schema(columns), np.column_stack(values))
     if continuous or categorical:
         raise InputError("give a schema, or continuous and categorical, not both: edit the schema")
-    return _encode_frame(frame, schema)
+    absent = [name for name in schema.names if name not in frame.columns]
+    if absent:
+        raise InputError(
+            f"the table has no column {absent[0]!r}, which the schema names; its columns are "
+            f"{checks.short_list(frame.columns, 30)}"
+        )
+    further = [name for name in frame.columns if name not in schema.names]
+    if further:
+        raise InputError(
+            f"column {further[0]!r} is not in the schema: add it there, or drop the column"
+        )
+    coded = [
+        _numbers(frame[column.name], date=column.date)
+        if column.is_number
+        else _codes(frame, column)
+        for column in schema.columns
+    ]
+    return Table(schema, np.column_stack(coded))
 
 
 def read_beside(data: object, schema: Schema, *, drop: Sequence[str] = ()) -> Table:
@@ -120,7 +137,22 @@ def _infer_columns(
         raise InputError(f"column {both[0]!r} is named both continuous and categorical: choose one")
     for name, column in frame.items():
         if name in continuous or (name not in categorical and _is_number(column)):
-            yield _number_column(column)
+            days = days_of(column)
+            numbers = _numbers(column) if days is None else days
+            absent = np.isnan(numbers)
+            if absent.all():
+                raise InputError(
+                    f"column {column.name!r} holds no number: name it categorical, or drop it"
+                )
+            there = numbers[~absent]
+            low = float(there.min())
+            high = float(there.max())
+            # Beyond 2**53 float64 skips whole numbers, so they cannot be called exact.
+            whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
+            kind: Kind = "integer" if whole else "continuous"
+            gaps = bool(absent.any())
+            is_date = days is not None
+            yield Column(str(name), kind, low, high, missing=gaps, date=is_date), numbers
             continue
         codes, texts = _categories(column)
         ordered = tuple(sorted(texts, key=text_order))
@@ -287,23 +319,6 @@ def _is_number(column: pd.Series[Any]) -> bool:
     return found in _NUMBERS
 
 
-def _number_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
-    days = days_of(column)
-    numbers = _numbers(column) if days is None else days
-    missing = np.isnan(numbers)
-    if missing.all():
-        raise InputError(f"column {column.name!r} holds no number: name it categorical, or drop it")
-    there = numbers[~missing]
-    low = float(there.min())
-    high = float(there.max())
-    # Beyond 2**53 float64 skips whole numbers, so they cannot be called exact.
-    whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
-    kind: Kind = "integer" if whole else "continuous"
-    gaps = bool(missing.any())
-    date = days is not None
-    return Column(str(column.name), kind, low, high, missing=gaps, date=date), numbers
-
-
 def text_order(text: str) -> tuple[int, float, str]:
     """Return a sort key for categories: numbers first, 2 before 10, then texts."""
     try:
@@ -311,31 +326,6 @@ def text_order(text: str) -> tuple[int, float, str]:
     except ValueError:
         return 1, 0.0, text
     return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
-
-
-def _encode_frame(frame: pd.DataFrame, schema: Schema) -> Table:
-    absent = [name for name in schema.names if name not in frame.columns]
-    if absent:
-        raise InputError(
-            f"the table has no column {absent[0]!r}, which the schema names; its columns are "
-            f"{checks.short_list(frame.columns, 30)}"
-        )
-    further = [name for name in frame.columns if name not in schema.names]
-    if further:
-        raise InputError(
-            f"column {further[0]!r} is not in the schema: add it there, or drop the column"
-        )
-    return Table(
-        schema,
-        np.column_stack(
-            [
-                _numbers(frame[column.name], date=column.date)
-                if column.is_number
-                else _codes(frame, column)
-                for column in schema.columns
-            ]
-        ),
-    )
 
 
 def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:

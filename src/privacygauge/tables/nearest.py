@@ -19,7 +19,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.runs.threads import one_thread
-from privacygauge.tables.distance import Rough, Singles, Space, rough_of
+from privacygauge.tables.distance import Rough, Space, rough_of
 
 # Groups of rows with equal codes.
 
@@ -248,19 +248,6 @@ def _power_above(size: Ints) -> Ints:
     return np.ceil(np.log2(size)).astype(np.int64)
 
 
-def _join_points(parts: Sequence[_OpenPoints]) -> _OpenPoints:
-    """Join points queried for several sets of columns."""
-    # The groups' starts move by the lengths of the orders in front.
-    shift = np.cumsum([0, *(len(part.order) for part in parts)])
-    place, begin, size, at, which = (
-        np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
-    )
-    order = np.concatenate([part.order for part in parts])
-    return _OpenPoints(
-        order=order, place=place, begin=begin + shift[which], size=size, at=at, which=which
-    )
-
-
 def means_by_level(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> tuple[Floats, Bools]:
@@ -332,20 +319,32 @@ class _Search:
             # dropped first.
             for part in parts:
                 found.compared[part.place] += part.size - 1
-            asked = _join_points(parts)
+            # Points queried for several sets of columns, joined: the groups' starts move by the
+            # lengths of the orders in front.
+            shift = np.cumsum([0, *(len(part.order) for part in parts)])
+            own, begin, size, at, which = (
+                np.concatenate(column)
+                for column in zip(*(part.columns for part in parts), strict=True)
+            )
+            asked = _OpenPoints(
+                order=np.concatenate([part.order for part in parts]),
+                place=own,
+                begin=begin + shift[which],
+                size=size,
+                at=at,
+                which=which,
+            )
             asked = asked[found.compared[asked.place] <= self.most]
             measured = partial(self._measured, found, asked, np.array(some))
-            self._merge(found, list(self._pool.map(measured, asked.blocks())))
-
-    def _merge(self, found: _Open, parts: Sequence[tuple[Ints, Ints, Floats]]) -> None:
-        # Blocks may yield fewer than k distances: those with equal numbers are merged together.
-        for nearest in {part[2].shape[1] for part in parts}:
-            some = [part for part in parts if part[2].shape[1] == nearest]
-            which, place, away = (np.concatenate(x) for x in zip(*some, strict=True))
-            # Set by set: a point occurs at most once in each, as the assignment in `merge`
-            # requires.
-            for one in np.unique(which):
-                found.merge(place[which == one], away[which == one])
+            blocks = list(self._pool.map(measured, asked.blocks()))
+            # Blocks may yield fewer than k distances: those with equal numbers are merged together.
+            for nearest in {block[2].shape[1] for block in blocks}:
+                alike = [block for block in blocks if block[2].shape[1] == nearest]
+                sets_of, at_of, away = (np.concatenate(x) for x in zip(*alike, strict=True))
+                # Set by set: a point occurs at most once in each, as the assignment in `merge`
+                # requires.
+                for one in np.unique(sets_of):
+                    found.merge(at_of[sets_of == one], away[sets_of == one])
 
     def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _OpenPoints:
         """Return the open points whose group has other points."""
@@ -434,19 +433,6 @@ class _Pairs:
     """Number of records that the neighbour stands for."""
 
 
-def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> Floats:
-    """Return each point's mean distance to its k nearest records."""
-    order = np.lexsort((pairs.distance, pairs.point))
-    point = pairs.point[order]
-    distance = pairs.distance[order]
-    weight = pairs.weight[order]
-    total = np.concatenate([[0], np.cumsum(weight)])
-    # Records nearer than each neighbour; a neighbour counts with what is left of the k.
-    before = total[:-1] - total[np.searchsorted(point, point)]
-    taken = np.clip(k - before, 0, weight)
-    return np.bincount(point, taken * distance, minlength=n) / k
-
-
 def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     """Return the mean distance of each point to its k nearest others.
 
@@ -502,6 +488,14 @@ def _by_mismatches(
     """
     width = space.codes.shape[1]
     keys = Keys(space)
+
+    def outside(rows: Ints, without: tuple[int, ...]) -> Ints:
+        order, begins = grouped_with(keys.without(without), rows)
+        agree = np.zeros(len(weight), dtype=np.int64)
+        sums = np.add.reduceat(weight[order], begins)
+        agree[order] = np.repeat(sums, np.diff(begins, append=len(order)))
+        return agree[rows]
+
     counts = [weight[left]]
     enough = counts[0] > k
     for h in range(1, width + 1):
@@ -510,7 +504,11 @@ def _by_mismatches(
             break
         nearer = sum(comb(width - m, h - m) * found[still] for m, found in enumerate(counts))
         counts.append(np.zeros_like(counts[0]))
-        counts[h][still] = _agreeing(keys, weight, h=h, rows=left[still], pool=pool) - nearer
+        # Records that agree outside h columns, summed over all such sets.
+        agreeing = partial(outside, left[still])
+        for found in pool.map(agreeing, combinations(range(len(keys.codes)), h)):
+            counts[h][still] += found
+        counts[h][still] -= nearer
         enough = np.sum(counts, axis=0) > k
     others = np.column_stack(counts)
     # The point itself.
@@ -518,22 +516,6 @@ def _by_mismatches(
     before = np.cumsum(others, axis=1) - others
     taken = np.clip(k - before, 0, others)
     return taken @ space.steps[: len(counts)] / k, enough
-
-
-def _agreeing(keys: Keys, weight: Ints, h: int, rows: Ints, pool: Executor) -> Ints:
-    """Return the number of records that agree outside h columns, summed over all such sets."""
-
-    def outside(without: tuple[int, ...]) -> Ints:
-        order, begins = grouped_with(keys.without(without), rows)
-        found = np.zeros(len(weight), dtype=np.int64)
-        sums = np.add.reduceat(weight[order], begins)
-        found[order] = np.repeat(sums, np.diff(begins, append=len(order)))
-        return found[rows]
-
-    total = np.zeros(len(rows), dtype=np.int64)
-    for found in pool.map(outside, combinations(range(len(keys.codes)), h)):
-        total += found
-    return total
 
 
 def _cut(rows: Ints, size: int) -> Iterator[Ints]:
@@ -557,7 +539,14 @@ def _by_all(
         same = (np.arange(len(rows)), rows)
         own = same if unit is None else np.nonzero(unit == unit[rows, None])
         pairs = _candidates(space, rough, weight=weight, k=k, rows=rows, own=own)
-        return _mean_of_nearest(pairs, len(rows), k)
+        order = np.lexsort((pairs.distance, pairs.point))
+        point = pairs.point[order]
+        records = pairs.weight[order]
+        total = np.concatenate([[0], np.cumsum(records)])
+        # Records nearer than each neighbour; a neighbour counts with what is left of the k.
+        before = total[:-1] - total[np.searchsorted(point, point)]
+        taken = np.clip(k - before, 0, records)
+        return np.bincount(point, taken * pairs.distance[order], minlength=len(rows)) / k
 
     return np.concatenate(list(pool.map(scored, blocks)))
 
@@ -589,26 +578,18 @@ def _candidates(
     else:
         # Limit and distance may both be off by the error.
         limit = limit + 2 * rough.error
-    parts += _within_limit(space, weight, rows=rows, blocks=blocks, least=least, limit=limit)
-    return _Pairs(
-        np.concatenate([part.point for part in parts]),
-        np.concatenate([part.distance for part in parts]),
-        np.concatenate([part.weight for part in parts]),
-    )
-
-
-def _within_limit(
-    space: Space, weight: Ints, rows: Ints, blocks: Singles, least: Singles, limit: Singles
-) -> list[_Pairs]:
-    """Return the others within each point's limit, with exact distances."""
-    parts = []
-    width, m = blocks.shape[1:]
+    # The others within each point's limit, with exact distances.
+    m = blocks.shape[2]
     hit, block = np.nonzero((least <= limit[:, None]) & np.isfinite(least))
-    for some in _cut(np.arange(len(hit)), max(1, _PAIRS // width)):
+    for some in _cut(np.arange(len(hit)), max(1, _PAIRS // rough.width)):
         values = blocks[hit[some], :, block[some]]
         which, place = np.nonzero((values <= limit[hit[some], None]) & np.isfinite(values))
         point = hit[some][which]
         # Position of entry (place, block) in the flat row of distances.
         other = place * m + block[some][which]
         parts.append(_Pairs(point, space.between(rows[point], other), weight[other]))
-    return parts
+    return _Pairs(
+        np.concatenate([part.point for part in parts]),
+        np.concatenate([part.distance for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+    )

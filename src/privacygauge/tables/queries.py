@@ -97,7 +97,11 @@ class Conditions:
         below = bools(at_most, "at_most", length=len(record))
         # The common type of both, or comparing would round the target's values.
         high = record.astype(np.result_type(table, record), copy=False)
-        return cls(table, np.where(below, _least(high.dtype), high), high)
+        # The smallest value of the type, which every number is at least.
+        least = np.array(
+            -np.inf if high.dtype.kind == "f" else np.iinfo(high.dtype).min, high.dtype
+        )
+        return cls(table, np.where(below, least, high), high)
 
     def met(self, part: slice = slice(None)) -> NDArray[np.bool_]:
         """Return a mask (rows, F) of the conditions met by some of the flattened rows."""
@@ -153,11 +157,6 @@ def row_blocks(length: int, width: int) -> Iterator[slice]:
     """Yield slices of `length` rows of `width` cells, each of about `BLOCK` cells."""
     step = max(1, BLOCK // max(1, width))
     return (slice(start, start + step) for start in range(0, length, step))
-
-
-def _least(dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the smallest value of the type, which every number is at least."""
-    return np.array(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
 
 
 Counts = NDArray[np.signedinteger[Any]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 from privacygauge.tables.frames import read_beside, read_frame, read_table
 from privacygauge.tables.games.releases import digest_of_units, table_digest
@@ -116,7 +116,22 @@ class Related:
         n = len(self.people)
         # Largest number of rows per person: the range of the column that counts them.
         largest = int(np.bincount(self.owner, minlength=n).max())
-        schema = Schema((*self.people.schema.columns, *_summaries(self.rows.schema, largest)))
+        # The columns that `per_person` adds, with all their possible values.
+        added = [Column("rows", "integer", 0, largest)]
+        for column in self.rows.schema.columns:
+            if column.is_number:
+                for part in ("least", "mean", "largest"):
+                    # A mean of whole numbers need not be whole.
+                    kind = "continuous" if part == "mean" else column.kind
+                    added.append(
+                        Column(f"{column.name} {part}", kind, column.low, column.high, missing=True)
+                    )
+                continue
+            known = column.categories
+            most = f"{column.name} most frequent"
+            added.append(Column(most, "categorical", categories=known, missing=True))
+            added.append(Column(f"{column.name} kinds", "integer", 0, len(known)))
+        schema = Schema((*self.people.schema.columns, *added))
         joined = self._joined(self.frames(np.arange(n)))
         return replace(read_table(joined, schema=schema), people=np.arange(n))
 
@@ -145,22 +160,6 @@ class Related:
     def _joined(self, frames: dict[str, Any]) -> pd.DataFrame:
         found = per_person(frames[PEOPLE], frames[ROWS], self.key, schema=self.rows.schema)
         return found[0].drop(columns=self.key)
-
-
-def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
-    """Yield the columns that `per_person` adds, with all their possible values."""
-    yield Column("rows", "integer", 0, largest)
-    for column in schema.columns:
-        for part in ("least", "mean", "largest") if column.is_number else ():
-            # A mean of whole numbers need not be whole.
-            kind = "continuous" if part == "mean" else column.kind
-            yield Column(f"{column.name} {part}", kind, column.low, column.high, missing=True)
-        if not column.is_number:
-            known = column.categories
-            yield Column(
-                f"{column.name} most frequent", "categorical", categories=known, missing=True
-            )
-            yield Column(f"{column.name} kinds", "integer", 0, len(known))
 
 
 def join_related_rows(
@@ -264,27 +263,22 @@ def per_person(
             }
             found |= {f"{column.name} {x}": y.reindex(range(n)) for x, y in parts.items()}
         else:
-            most, kinds = _frequent(column, values, owner, n)
-            found |= {f"{column.name} most frequent": most, f"{column.name} kinds": kinds}
+            size = len(column.categories) + 1  # the last code is that of a missing value
+            there = values < size - 1
+            # A pair is owner * size + code: sorted, then by count within the owner, ties by code.
+            pairs, counts = np.unique(
+                owner[there] * size + values[there].astype(np.int64), return_counts=True
+            )
+            order = np.lexsort((pairs, -counts, pairs // size))
+            who, first = np.unique(pairs[order] // size, return_index=True)
+            most = np.full(n, None, dtype=object)
+            most[who] = np.array(column.categories, dtype=object)[pairs[order][first] % size]
+            found[f"{column.name} most frequent"] = most
+            found[f"{column.name} kinds"] = np.bincount(pairs // size, minlength=n)
     twice = [name for name in found if name in whole.columns]
     if twice:
         raise InputError(f"column {twice[0]!r} is in both tables: rename it in one")
     return pd.concat([whole, pd.DataFrame(found, index=whole.index)], axis=1), table.schema
-
-
-def _frequent(column: Column, values: Floats, owner: Ints, n: int) -> tuple[NDArray[Any], Ints]:
-    """Return each person's most frequent category, None if there is none, and number of kinds."""
-    size = len(column.categories) + 1  # the last code is that of a missing value
-    there = values < size - 1
-    # A pair is owner * size + code: sorted, then by count within the owner, ties by code.
-    pairs, counts = np.unique(
-        owner[there] * size + values[there].astype(np.int64), return_counts=True
-    )
-    order = np.lexsort((pairs, -counts, pairs // size))
-    who, first = np.unique(pairs[order] // size, return_index=True)
-    most = np.full(n, None, dtype=object)
-    most[who] = np.array(column.categories, dtype=object)[pairs[order][first] % size]
-    return most, np.bincount(pairs // size, minlength=n)
 
 
 def _owners(people: pd.Series[Any], rows: pd.Series[Any]) -> Ints:

@@ -241,22 +241,22 @@ class LogLikelihood:
 
     def of_records(self, table: Table) -> Floats:
         """Return the log-likelihood of each record, (n,)."""
-        columns = [*table.codes.T, *(self._cut(numbers) for numbers in table.numbers.T)]
+        columns = list(table.codes.T)
+        for numbers in table.numbers.T:
+            there = numbers[~np.isnan(numbers)]
+            if not len(there):
+                columns.append(np.zeros(len(numbers), dtype=np.int64))
+                continue
+            # Inner edges only, so that values beyond them share the outer bins.
+            inner = np.linspace(0.0, 1.0, self.n_bins + 1)[1:-1]
+            edges = np.unique(np.quantile(there, inner))
+            codes = np.searchsorted(edges, numbers, side="left")
+            columns.append(np.where(np.isnan(numbers), len(edges) + 1, codes))
         # Sum over the columns of the log share of records with the same value.
         total = np.zeros(len(table))
         for codes in columns:
             total += np.log(np.bincount(codes)[codes] / len(table))
         return total
-
-    def _cut(self, numbers: Floats) -> Ints:
-        there = numbers[~np.isnan(numbers)]
-        if not len(there):
-            return np.zeros(len(numbers), dtype=np.int64)
-        # Inner edges only, so that values beyond them share the outer bins.
-        inner = np.linspace(0.0, 1.0, self.n_bins + 1)[1:-1]
-        edges = np.unique(np.quantile(there, inner))
-        codes = np.searchsorted(edges, numbers, side="left")
-        return np.where(np.isnan(numbers), len(edges) + 1, codes)
 
 
 @dataclass(frozen=True)

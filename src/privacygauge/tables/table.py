@@ -65,21 +65,18 @@ class Column:
                 f"{self.kind!r}"
             )
         if self.is_number:
-            self._check_range()
+            ends = (self.low, self.high)
+            finite = all(isinstance(end, float | int) and math.isfinite(end) for end in ends)
+            if self.low is None or self.high is None or not finite or self.low > self.high:
+                raise InputError(
+                    f"column {self.name!r}: low and high must be numbers, low at most high, got "
+                    f"{self.low} and {self.high}"
+                )
         elif self.date:
             raise InputError(f"column {self.name!r}: date is for columns of numbers")
         elif len(set(self.categories)) < len(self.categories):
             twice = next(c for c in self.categories if self.categories.count(c) > 1)
             raise InputError(f"column {self.name!r}: category {twice!r} is listed twice")
-
-    def _check_range(self) -> None:
-        ends = (self.low, self.high)
-        finite = all(isinstance(end, float | int) and math.isfinite(end) for end in ends)
-        if self.low is None or self.high is None or not finite or self.low > self.high:
-            raise InputError(
-                f"column {self.name!r}: low and high must be numbers, low at most high, got "
-                f"{self.low} and {self.high}"
-            )
 
     @property
     def is_number(self) -> bool:

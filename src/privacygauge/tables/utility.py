@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,8 @@ MOST_TAUGHT = 3_000
 """Most training records per forest."""
 MOST_TESTED = 5_000
 """Most test records per forest."""
+SHARE_TESTED = 0.3
+"""Share of the real records that are tested, and not learnt from, without a holdout."""
 TREES = 25
 """Trees per forest."""
 
@@ -103,6 +104,8 @@ def compare_learning(
     InputError
         If the label is not a categorical column, or all test records are of one class.
     """
+    from sklearn.ensemble import RandomForestClassifier
+
     names = taught.schema.names
     require_columns([label], names, "label")
     j = names.index(label)
@@ -117,74 +120,47 @@ def compare_learning(
     n = min(len(taught), len(synthetic), MOST_TAUGHT)
     size = taught.schema.columns[j].n_codes
     shown = np.delete(fill_missing(tested), j, axis=1)
-    scores = []
+    classes = np.unique(truth)
+    accuracy = []
+    auc = []
     for table in (taught, synthetic):
         some = table[draw_rows(len(table), n, rng)]
-        scores.append(_probabilities(some, j, size=size, shown=shown, rng=rng))
-    (real, real_auc), (made, made_auc) = (_quality(found, truth) for found in scores)
-    classes = len(np.unique(truth))
+        values = fill_missing(some)
+        forest = RandomForestClassifier(
+            TREES,
+            min_samples_leaf=5,
+            class_weight="balanced",
+            random_state=int(rng.integers(2**31)),
+        )
+        with warnings.catch_warnings():
+            # Among few records nearly each may have its own class, which is still a label.
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+            forest.fit(np.delete(values, j, axis=1), values[:, j].astype(np.int64))
+        # 0 for a class without training records.
+        probabilities = np.zeros((len(shown), size))
+        probabilities[:, forest.classes_] = forest.predict_proba(shown)
+        guess = probabilities.argmax(axis=1)
+        recalls = []
+        aucs = []
+        for one in classes:
+            of_class: Bools = truth == one
+            recalls.append(float(np.mean(guess[of_class] == one)))
+            # The AUC is the mean over the members of the class of the share of others below, ties
+            # as halves.
+            inside, _ = placements(roc(Transcript(probabilities[:, one], of_class)))
+            aucs.append(float(inside.mean()))
+        accuracy.append(float(np.mean(recalls)))
+        auc.append(float(np.mean(aucs)))
     return LearningComparison(
         label,
-        classes,
+        len(classes),
         n_taught=n,
         n_tested=len(tested),
-        real_accuracy=real,
-        synthetic_accuracy=made,
-        real_auc=real_auc,
-        synthetic_auc=made_auc,
+        real_accuracy=accuracy[0],
+        synthetic_accuracy=accuracy[1],
+        real_auc=auc[0],
+        synthetic_auc=auc[1],
     )
-
-
-def _probabilities(
-    table: Table, j: int, size: int, shown: Floats, rng: np.random.Generator
-) -> Floats:
-    """Return a forest's probabilities (n, size), 0 for a class without training records."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    forest = RandomForestClassifier(
-        TREES,
-        min_samples_leaf=5,
-        class_weight="balanced",
-        random_state=int(rng.integers(2**31)),
-    )
-    values = fill_missing(table)
-    with warnings.catch_warnings():
-        # Among few records nearly each may have its own class, which is still a label.
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        forest.fit(np.delete(values, j, axis=1), values[:, j].astype(np.int64))
-    found = np.zeros((len(shown), size))
-    found[:, forest.classes_] = forest.predict_proba(shown)
-    return found
-
-
-def _quality(probabilities: Floats, truth: Ints) -> tuple[float, float]:
-    """Return the balanced accuracy and the mean AUC."""
-    guess = probabilities.argmax(axis=1)
-    recalls = []
-    aucs = []
-    for one in np.unique(truth):
-        of_class: Bools = truth == one
-        recalls.append(float(np.mean(guess[of_class] == one)))
-        # The AUC is the mean over the members of the class of the share of others below, ties as
-        # halves.
-        inside, _ = placements(roc(Transcript(probabilities[:, one], of_class)))
-        aucs.append(float(inside.mean()))
-    return float(np.mean(recalls)), float(np.mean(aucs))
-
-
-def split_for_learning(
-    real: Table, holdout: Table | None, rng: np.random.Generator, share: float = 0.3
-) -> tuple[Table, Table, Sequence[str]]:
-    """Return real records to train on, real records to test on, and notes for the reader."""
-    if holdout is not None:
-        return real, holdout, ()
-    order = rng.permutation(len(real))
-    n_tested = max(1, round(share * len(real)))
-    note = (
-        "without a holdout the records tested are among those the synthetic table was made from, "
-        "which flatters what is learnt from it"
-    )
-    return real[np.sort(order[n_tested:])], real[np.sort(order[:n_tested])], (note,)
 
 
 # The utility of a synthetic table: its marginals, its correlations, and models trained on it.
@@ -243,17 +219,15 @@ def marginal_distances(
     TV = 1/2 sum over combinations of values of |share in one - share in the other|. Two samples of
     one population also differ, the more, the smaller they are and the larger k is.
     """
-    found = [_distance(one, other, sizes, columns) for columns in sets]
+    found = []
+    for columns in sets:
+        keys = [combine_codes(codes, columns, sizes) for codes in (one, other)]
+        # Only values that occur are counted: the product of the sizes may be large.
+        values, places = np.unique(np.concatenate(keys), return_inverse=True)
+        sides = np.split(places, [len(one)])
+        shares = [np.bincount(side, minlength=len(values)) / len(side) for side in sides]
+        found.append(0.5 * np.abs(shares[0] - shares[1]).sum())
     return Marginals(len(sets[0]), sets, np.array(found))
-
-
-def _distance(one: Ints, other: Ints, sizes: tuple[int, ...], columns: tuple[int, ...]) -> float:
-    keys = [combine_codes(codes, columns, sizes) for codes in (one, other)]
-    # Only values that occur are counted: the product of the sizes may be large.
-    values, places = np.unique(np.concatenate(keys), return_inverse=True)
-    sides = np.split(places, [len(one)])
-    shares = [np.bincount(side, minlength=len(values)) / len(side) for side in sides]
-    return float(0.5 * np.abs(shares[0] - shares[1]).sum())
 
 
 def associations(table: Table) -> Floats:
@@ -285,18 +259,15 @@ def associations(table: Table) -> Floats:
     for place, i in enumerate(categories):
         others = categories[:place]
         found[i, others] = found[others, i] = _cramers_v(codes[:place], codes[place])
-        found[i, numbers] = found[numbers, i] = _correlation_ratios(ranks, codes[place])
+        # Correlation ratios. Ranks have variance 1: the sum of squared class means, weighted, is
+        # the share between classes.
+        counts = np.bincount(codes[place])
+        begins = np.cumsum([0, *counts[:-1]])
+        in_order = ranks[:, np.argsort(codes[place], kind="stable")]
+        sums = np.add.reduceat(in_order, begins, axis=1)
+        shares = (sums**2 / counts).sum(axis=1) / len(values)
+        found[i, numbers] = found[numbers, i] = np.sqrt(np.minimum(1.0, shares))
     return found
-
-
-def _correlation_ratios(standard: Floats, codes: Ints) -> Floats:
-    """Return (k,) the correlation ratio of each row of ranks (k, n) with one column."""
-    counts = np.bincount(codes)
-    begins = np.cumsum([0, *counts[:-1]])
-    sums = np.add.reduceat(standard[:, np.argsort(codes, kind="stable")], begins, axis=1)
-    # Ranks have variance 1: the sum of squared class means, weighted, is the share between classes.
-    shares = (sums**2 / counts).sum(axis=1) / len(codes)
-    return np.asarray(np.sqrt(np.minimum(1.0, shares)))
 
 
 def _cramers_v(others: Ints, one: Ints) -> Floats:
@@ -375,7 +346,18 @@ class Utility:
         """
         import pandas as pd
 
-        return pd.DataFrame(self._rows(), columns=["measure", "label", "synthetic", "reference"])
+        rows: list[tuple[str, str | None, float, float | None]] = []
+        for i, found in enumerate(self.marginals):
+            reference = self.holdout_marginals[i].mean if self.holdout_marginals else None
+            rows.append((f"{found.k}-way total variation", None, found.mean, reference))
+        reference = self.holdout_correlation_mean
+        rows.append(("mean correlation difference", None, self.correlation_mean, reference))
+        rows.append(("largest correlation difference", None, self.correlation_largest, None))
+        for one in () if isinstance(self.learnt, Skipped) else self.learnt:
+            balanced = (one.synthetic_accuracy, one.real_accuracy)
+            rows.append(("balanced accuracy", one.label, *balanced))
+            rows.append(("AUC", one.label, one.synthetic_auc, one.real_auc))
+        return pd.DataFrame(rows, columns=["measure", "label", "synthetic", "reference"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measures as JSON values."""
@@ -398,20 +380,6 @@ class Utility:
             "skipped": [asdict(self.learnt)] if isinstance(self.learnt, Skipped) else [],
             "notes": list(self.notes),
         }
-
-    def _rows(self) -> list[tuple[str, str | None, float, float | None]]:
-        rows: list[tuple[str, str | None, float, float | None]] = []
-        for i, found in enumerate(self.marginals):
-            reference = self.holdout_marginals[i].mean if self.holdout_marginals else None
-            rows.append((f"{found.k}-way total variation", None, found.mean, reference))
-        reference = self.holdout_correlation_mean
-        rows.append(("mean correlation difference", None, self.correlation_mean, reference))
-        rows.append(("largest correlation difference", None, self.correlation_largest, None))
-        for one in () if isinstance(self.learnt, Skipped) else self.learnt:
-            balanced = (one.synthetic_accuracy, one.real_accuracy)
-            rows.append(("balanced accuracy", one.label, *balanced))
-            rows.append(("AUC", one.label, one.synthetic_auc, one.real_auc))
-        return rows
 
 
 def utility(
@@ -457,23 +425,18 @@ def utility(
         for other in codes[1:]
     ]
     pairs = [associations(table) for table in released.tables().values()]
-    found, notes = _learning_results(released, label, rng)
-    return Utility(
-        released.schema.names,
-        near[0],
-        holdout_marginals=near[1] if holdout is not None else (),
-        real_associations=pairs[0],
-        synthetic_associations=pairs[1],
-        holdout_associations=pairs[2] if holdout is not None else None,
-        learnt=found,
-        notes=notes,
-    )
-
-
-def _learning_results(
-    released: ReleasedTables, label: str | None, rng: np.random.Generator
-) -> tuple[tuple[LearningComparison, ...] | Skipped, tuple[str, ...]]:
-    taught, tested, notes = split_for_learning(released.real, released.holdout, rng)
+    taught = released.real
+    tested = released.holdout
+    notes: tuple[str, ...] = ()
+    if tested is None:
+        order = rng.permutation(len(taught))
+        n_tested = max(1, round(SHARE_TESTED * len(taught)))
+        tested = taught[np.sort(order[:n_tested])]
+        taught = taught[np.sort(order[n_tested:])]
+        notes = (
+            "without a holdout the records tested are among those the synthetic table was made "
+            "from, which flatters what is learnt from it",
+        )
     labels = [] if label is None else [label]
     if label is None and len(taught.schema.columns) > 1:
         place = taught.schema.names.index
@@ -483,13 +446,23 @@ def _learning_results(
             for name in possible_labels(taught)
             if len(np.unique(tested.values[:, place(name)])) > 1
         ]
+    learnt: tuple[LearningComparison, ...] | Skipped = tuple(
+        compare_learning(taught, synthetic, tested=tested, label=one, rng=rng) for one in labels
+    )
     if not labels:
         reason = "no categorical column has two classes of ten records or more, and another column"
-        return Skipped("learning", reason), ()
-    made = released.synthetic
-    return tuple(
-        compare_learning(taught, made, tested=tested, label=one, rng=rng) for one in labels
-    ), tuple(notes)
+        learnt = Skipped("learning", reason)
+        notes = ()
+    return Utility(
+        released.schema.names,
+        near[0],
+        holdout_marginals=near[1] if holdout is not None else (),
+        real_associations=pairs[0],
+        synthetic_associations=pairs[1],
+        holdout_associations=pairs[2] if holdout is not None else None,
+        learnt=learnt,
+        notes=notes,
+    )
 
 
 def _differences(one: Floats, other: Floats) -> Floats:

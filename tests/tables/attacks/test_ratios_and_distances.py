@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.tables.attacks.closest import ClosestDistance, distances_to
-from privacygauge.tables.attacks.density import DensityRatio, MarginalRatio
+from privacygauge.tables.attacks.density import (
+    ClosestDistance,
+    DensityRatio,
+    MarginalRatio,
+    distances_to,
+)
 from privacygauge.tables.attacks.meta import separation
 from privacygauge.tables.distance import Cosine, Minkowski, space_of
 from privacygauge.tables.generators.binning import Binning

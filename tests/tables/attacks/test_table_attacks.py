@@ -8,8 +8,7 @@ import pytest
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.tables.attacks.attack import Answer
-from privacygauge.tables.attacks.closest import ClosestDistance
-from privacygauge.tables.attacks.density import DensityRatio, MarginalRatio
+from privacygauge.tables.attacks.density import ClosestDistance, DensityRatio, MarginalRatio
 from privacygauge.tables.attacks.meta import Forest, Screened
 from privacygauge.tables.attacks.query_based import QueryBased, distinct_columns
 from privacygauge.tables.attacks.suite import suite_for_few, suite_for_many

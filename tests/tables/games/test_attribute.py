@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from privacygauge.errors import InputError
-from privacygauge.tables.attacks.closest import ClosestDistance
-from privacygauge.tables.attacks.density import DensityRatio
+from privacygauge.tables.attacks.density import ClosestDistance, DensityRatio
 from privacygauge.tables.distance import Minkowski
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.games.attribute import (
@@ -21,7 +20,7 @@ from privacygauge.tables.games.attribute import (
     possible_values,
     value_names,
 )
-from privacygauge.tables.games.setting import Setting, Sizes
+from privacygauge.tables.games.games import Setting, Sizes
 from privacygauge.tables.generators.generator import Identity, Silence
 from privacygauge.tables.table import Table
 from tests.thorough import THOROUGH, quarter

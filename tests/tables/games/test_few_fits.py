@@ -10,10 +10,10 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim_bounds import bound_of
 from privacygauge.evaluate.few_fits import guessed_in_fits
+from privacygauge.tables.few_fits_audit import FewFits, Fits, canary_scores
 from privacygauge.tables.frames import read_table
-from privacygauge.tables.games.few_fits import FewFits, Fits, canary_scores
+from privacygauge.tables.games.games import Setting
 from privacygauge.tables.games.releases import Making
-from privacygauge.tables.games.setting import Setting
 from privacygauge.tables.generators.generator import BayNet, Identity, Marginals, Silence
 from tests.tables.made_tables import table_of
 from tests.thorough import quarter

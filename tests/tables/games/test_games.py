@@ -9,10 +9,18 @@ from sklearn.metrics import roc_auc_score
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.tables.attacks.attack import Answer
-from privacygauge.tables.games.games import GAMES, Average, Shared, Specific, game_named
+from privacygauge.tables.games.games import (
+    GAMES,
+    Average,
+    Setting,
+    Shared,
+    Sizes,
+    Specific,
+    enough_tests,
+    game_named,
+)
 from privacygauge.tables.games.releases import Making, Storage, make_releases
 from privacygauge.tables.games.scores import score_releases
-from privacygauge.tables.games.setting import Setting, Sizes, enough_tests
 from privacygauge.tables.generators.generator import Identity, Marginals, Silence
 from privacygauge.tables.table import Column, Schema, Table
 from tests.tables.made_tables import table_of

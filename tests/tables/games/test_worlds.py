@@ -18,13 +18,11 @@ from privacygauge.core.game import Play, play
 from privacygauge.errors import InputError
 from privacygauge.evaluate.by_target import mean_auc_of_records
 from privacygauge.tables.attacks.attack import Answer, View
-from privacygauge.tables.attacks.closest import ClosestDistance
-from privacygauge.tables.attacks.density import DensityRatio
+from privacygauge.tables.attacks.density import ClosestDistance, DensityRatio
 from privacygauge.tables.games.audited import _scores, evaluate_attacks
-from privacygauge.tables.games.games import GAMES, Average, Game, Shared
+from privacygauge.tables.games.games import GAMES, Average, Game, Setting, Shared, Sizes
 from privacygauge.tables.games.releases import Making
 from privacygauge.tables.games.scores import ScoredTarget
-from privacygauge.tables.games.setting import Setting, Sizes
 from privacygauge.tables.games.worlds import (
     OnWorlds,
     RecordsInWorlds,

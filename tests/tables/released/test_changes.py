@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from privacygauge import audit_released
-from privacygauge.tables.released.changes import STEPS, possible_changes
 from privacygauge.tables.released.tables import read_together
+from privacygauge.tables.released_audit.audit import STEPS, possible_changes
 from tests.tables.released.made_released import people, released
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.tables.released.dates import between_dates
+from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.hits import risk_beyond_control
 from privacygauge.tables.released.linkability import nearly_copied
 from privacygauge.tables.released.shared_rare_values import (

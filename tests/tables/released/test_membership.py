@@ -16,19 +16,17 @@ from privacygauge.tables.frames import read_table
 from privacygauge.tables.generators.binning import QuantileBins, log_densities, log_shares
 from privacygauge.tables.generators.generator import Silence, SynthPop
 from privacygauge.tables.generators.network import learn_structure, most_informative
-from privacygauge.tables.released.judged import (
-    JudgedRecords,
-    Signals,
-    judged_folds,
-    signals_by_row,
-)
 from privacygauge.tables.released.membership import (
     ClosestDistance,
     DensityRatio,
     DistanceRatio,
+    JudgedRecords,
+    Signals,
     ValueRatio,
     blind,
+    judged_folds,
     membership_signals,
+    signals_by_row,
 )
 from privacygauge.tables.released.tables import NO_CONTROL, ReleasedTables, read_together
 from tests.tables.released.made_released import people, released, without_holdout

@@ -13,8 +13,9 @@ from privacygauge.cli.output import exceeded_limits, parsed_limits
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.generators.generator import BayNet, Marginals
-from privacygauge.tables.released.copies import copied_alone, find_copies
-from privacygauge.tables.released.overlap import (
+from privacygauge.tables.released.copies import (
+    copied_alone,
+    find_copies,
     find_shared_records,
     lone_copies,
     without_overlap,

@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from privacygauge.evaluate.tail import tail
 from privacygauge.report.grades import NONE
+from privacygauge.tables.released.disguised import nearest_when_rotated, pairs_of, series_of
 from privacygauge.tables.released.hits import risk_beyond_control
-from privacygauge.tables.released.rearranged import nearest_when_rotated, pairs_of, series_of
 from privacygauge.tables.released.shared_rare_values import (
     PAIRED,
     ROTATED,

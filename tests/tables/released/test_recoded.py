@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from privacygauge.evaluate.tail import tail
 from privacygauge.report.grades import LARGE
+from privacygauge.tables.released.disguised import read_back, recoded_columns
 from privacygauge.tables.released.hits import risk_beyond_control
-from privacygauge.tables.released.recoded import read_back, recoded_columns
 from privacygauge.tables.released.shared_rare_values import (
     RECODED,
     most_in_common,

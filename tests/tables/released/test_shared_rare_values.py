@@ -12,7 +12,7 @@ from scipy.stats import binom
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.tail import tail
 from privacygauge.report.grades import MODERATE, NONE, UNTOLD
-from privacygauge.tables.released import rearranged, shared_rare_values
+from privacygauge.tables.released import disguised, shared_rare_values
 from privacygauge.tables.released.hits import risk_beyond_control
 from privacygauge.tables.released.shared_rare_values import (
     most_in_common,
@@ -262,5 +262,5 @@ def test_series_moved_in_time_are_found(step: int, copied: int, least: float) ->
 def test_a_series_is_a_block_of_columns_whose_names_differ_in_digits(names, blocks):
     made = pd.DataFrame(rng().random((20, len(names))), columns=names)
     schema = read_together(made, made).schema
-    assert rearranged.series_of(read_together(made.round(), made.round()).schema) == ()
-    assert [len(block) for block in rearranged.series_of(schema)] == blocks
+    assert disguised.series_of(read_together(made.round(), made.round()).schema) == ()
+    assert [len(block) for block in disguised.series_of(schema)] == blocks

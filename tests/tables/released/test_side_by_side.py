@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from privacygauge.evaluate.tail import tail
+from privacygauge.tables.released.disguised import measured_pairs, nearest_side_by_side
 from privacygauge.tables.released.shared_rare_values import ranked_in_common
-from privacygauge.tables.released.side_by_side import measured_pairs, nearest_side_by_side
 from privacygauge.tables.released.tables import read_together, stack_tables
 from tests.thorough import times
 

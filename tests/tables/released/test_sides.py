@@ -12,8 +12,7 @@ from privacygauge.core import seeds
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.tables.distance import Cosine, Minkowski, space_of
 from privacygauge.tables.generators.binning import QuantileBins
-from privacygauge.tables.released.judged import played_alone
-from privacygauge.tables.released.membership import blind
+from privacygauge.tables.released.membership import blind, played_alone
 from privacygauge.tables.released.release import told_apart
 from privacygauge.tables.released.tables import (
     ReleasedTables,

@@ -11,8 +11,7 @@ import pytest
 from privacygauge.report.grades import LARGE, NONE, UNTOLD
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.generators.generator import BayNet, Marginals
-from privacygauge.tables.released.copies import rows_copied_alone
-from privacygauge.tables.released.overlap import find_shared_records, lone_copies
+from privacygauge.tables.released.copies import find_shared_records, lone_copies, rows_copied_alone
 from privacygauge.tables.released.tables import ReleasedTables, read_together, stack_tables
 from privacygauge.tables.released.unlikely import NEGLIGIBLE, log_chance, unlikely_copies
 from privacygauge.tables.released_audit.audit import audit_released

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -198,45 +197,35 @@ def train(
 
     # A caller's no_grad or inference_mode would leave no gradients.
     with torch.inference_mode(mode=False), torch.enable_grad():
-        return _train_with_early_stopping(_Step(games, training, rng), rng)
-
-
-def _train_with_early_stopping(step: _Step, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    games = step.games
-    training = step.training
-    # Scores are kept, not weights: only the scores of the best pass are needed afterwards.
-    m = step.n_networks
-    s = len(games.fold)
-    least = np.full(m, np.inf)
-    own = np.zeros((m, s))
-    asked = np.zeros((m, len(games.released.rows)))
-    waited = 0
-    for _ in range(training.epochs):
-        order = rng.permutation(s)
-        for start in range(0, s, training.batch):
-            step.take(order[start : start + training.batch])
-        scores = step.scores(games.shadows)
-        losses = _losses(scores, games)
-        better = losses < least
-        # The networks train in one batch, so all go on until none has improved for `patience`
-        # passes.
-        waited = 0 if better.any() else waited + 1
-        if better.any():
-            least[better] = losses[better]
-            own[better] = scores[better]
-            asked[better] = step.scores(games.released)[better]
-        if waited == training.patience:
-            break
-    return own, asked
-
-
-def _losses(scores: Floats, games: Games) -> Floats:
-    """Return the cross-entropy (m,) of each network on its validation fold."""
-    m = len(scores)
-    # -log sigmoid(x) = log(1 + exp(-x)), with the sign of the label.
-    losses = np.logaddexp(0.0, np.where(games.inside, -scores, scores))
-    valid = games.fold == (np.arange(m)[:, None] + 1) % m
-    return np.asarray((losses * valid).sum(axis=1) / valid.sum(axis=1))
+        step = _Step(games, training, rng)
+        # Scores are kept, not weights: only the scores of the best pass are needed afterwards.
+        m = step.n_networks
+        s = len(games.fold)
+        least = np.full(m, np.inf)
+        own = np.zeros((m, s))
+        asked = np.zeros((m, len(games.released.rows)))
+        valid = games.fold == (np.arange(m)[:, None] + 1) % m
+        waited = 0
+        for _ in range(training.epochs):
+            order = rng.permutation(s)
+            for start in range(0, s, training.batch):
+                step.take(order[start : start + training.batch])
+            scores = step.scores(games.shadows)
+            # The cross-entropy (m,) of each network on its validation fold:
+            # -log sigmoid(x) = log(1 + exp(-x)), with the sign of the label.
+            entropy = np.logaddexp(0.0, np.where(games.inside, -scores, scores))
+            losses = (entropy * valid).sum(axis=1) / valid.sum(axis=1)
+            better = losses < least
+            # The networks train in one batch, so all go on until none has improved for `patience`
+            # passes.
+            waited = 0 if better.any() else waited + 1
+            if better.any():
+                least[better] = losses[better]
+                own[better] = scores[better]
+                asked[better] = step.scores(games.released)[better]
+            if waited == training.patience:
+                break
+        return own, asked
 
 
 class _Step:
@@ -266,27 +255,24 @@ class _Step:
         import torch
         from torch.nn.functional import binary_cross_entropy_with_logits
 
+        # The function behind torch.optim.AdamW: importing the class loads the compiler.
+        from torch.optim.adamw import adamw
+
         index = torch.from_numpy(tables)
         near = self.games.shadows
         rows = torch.from_numpy(near.rows[tables])
         there = torch.from_numpy(near.there[tables])
-        found = network_scores(
-            self._weights, rows, there=there, target=self._target, masks=self._masks(len(tables))
-        )
+        m = self.n_networks
+        b = len(tables)
+        masks = Masks(self._mask(m, 1, HIDDEN), self._mask(b, 1, m, HIDDEN), self._mask(m, b, LAST))
+        found = network_scores(self._weights, rows, there=there, target=self._target, masks=masks)
         truth = self._inside[index].expand_as(found)
         learns = self._learns[:, index]
         losses = binary_cross_entropy_with_logits(found, truth, reduction="none") * learns
         # A batch may hold no table from which a network learns. Summed over networks: their weights
         # are separate, so each gets its own gradient.
         loss = (losses.sum(1) / learns.sum(1).clamp(min=1.0)).sum()
-        self._follow(list(torch.autograd.grad(loss, self._tensors)))
-
-    def _follow(self, slopes: list[torch.Tensor]) -> None:
-        import torch
-
-        # The function behind torch.optim.AdamW: importing the class loads the compiler.
-        from torch.optim.adamw import adamw
-
+        slopes = list(torch.autograd.grad(loss, self._tensors))
         with torch.no_grad():
             adamw(
                 self._tensors,
@@ -305,10 +291,6 @@ class _Step:
                 eps=1e-8,
                 maximize=False,
             )
-
-    def _masks(self, b: int) -> Masks:
-        m = self.n_networks
-        return Masks(self._mask(m, 1, HIDDEN), self._mask(b, 1, m, HIDDEN), self._mask(m, b, LAST))
 
     def _mask(self, *shape: int) -> torch.Tensor | float:
         kept = 1.0 - self.training.dropout
@@ -501,7 +483,9 @@ class Reader:
         width = int(self.encoding.sizes.sum()) + self.encoding.n_numbers + 2
         rows = np.zeros((len(tables), self.top, width), np.float32)
         there = np.zeros((len(tables), self.top), np.bool_)
-        for part in _blocks(tables):
+        step = max(1, CELLS // max(1, tables.shape[1] * tables.shape[2]))
+        for start in range(0, len(tables), step):
+            part = slice(start, start + step)
             place, found = self._found(np.asarray(tables[part], np.float64))
             rows[part][place] = found
             there[part][place] = True
@@ -514,7 +498,17 @@ class Reader:
         """Return (table, rank) of each row that is kept, and its encoding (r, F')."""
         codes = self.encoding.codes(tables)
         scaled = self.encoding.scaled(tables)
-        distance = self._distances(codes, scaled)
+        # The distances (k, n) to the target: equation 5, scaled by the schema.
+        n_columns = len(self.encoding.schema.columns)
+        differ = np.count_nonzero(codes != self.encoding.codes(self.target), axis=-1)
+        distance = np.asarray(differ / n_columns)
+        if scaled.shape[-1]:
+            target = self.encoding.scaled(self.target[None])
+            both = np.vstack([target, scaled.reshape(-1, scaled.shape[-1])])
+            points = Cosine().coordinates(both)
+            apart = Cosine().of_numbers(points[1:], points[0]).reshape(distance.shape)
+            distance = distance + len(self.encoding.schema.numbers) / n_columns * apart
+        distance = np.round(distance, DIGITS)
         # A random projection: rows at one distance with one key are equal, almost surely.
         key = np.zeros(tables.shape[:2])
         parts = (*np.moveaxis(codes, -1, 0), *np.moveaxis(scaled, -1, 0))
@@ -538,26 +532,7 @@ class Reader:
         further = np.column_stack([counted, closeness(distance[table, row])]).astype(np.float32)
         return (table, rank[kept]), np.hstack([records, further])
 
-    def _distances(self, codes: Ints, scaled: Floats) -> Floats:
-        """Return the distances (k, n) to the target: equation 5, scaled by the schema."""
-        n_columns = len(self.encoding.schema.columns)
-        differ = np.count_nonzero(codes != self.encoding.codes(self.target), axis=-1)
-        found = np.asarray(differ / n_columns)
-        if scaled.shape[-1]:
-            target = self.encoding.scaled(self.target[None])
-            both = np.vstack([target, scaled.reshape(-1, scaled.shape[-1])])
-            points = Cosine().coordinates(both)
-            apart = Cosine().of_numbers(points[1:], points[0]).reshape(found.shape)
-            found = found + len(self.encoding.schema.numbers) / n_columns * apart
-        return np.round(found, DIGITS)
-
 
 def closeness(distance: ArrayLike) -> Floats:
     """Return the closeness of rows: 3 for a copy of the target, -1 at distance 1."""
     return np.asarray(-1.0 - np.log10(np.maximum(np.asarray(distance, np.float64), CLOSEST)))
-
-
-def _blocks(tables: Tables) -> Iterator[slice]:
-    cells = tables.shape[1] * tables.shape[2]
-    step = max(1, CELLS // max(1, cells))
-    return (slice(start, start + step) for start in range(0, len(tables), step))

@@ -1,8 +1,11 @@
-"""Density ratios: the target's density in a synthetic table against that in known records."""
+"""Distance of the target to the closest synthetic record, and its density in the table.
+
+Densities are compared with those in the records that the adversary knows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,9 +22,100 @@ from privacygauge.tables.attacks.query_based import (
     same_bin,
     subsets_up_to,
 )
+from privacygauge.tables.distance import Cosine, Distance
 from privacygauge.tables.generators.binning import Binning
 from privacygauge.tables.generators.network import Node, learn_structure, most_informative
-from privacygauge.tables.table import require_at_least
+from privacygauge.tables.queries import row_blocks
+from privacygauge.tables.table import Schema, require_at_least
+
+
+@dataclass(frozen=True)
+class ClosestDistance:
+    """Minus the target's mean distance to the k nearest synthetic records.
+
+    The distance is that of the vulnerability score (Meeus et al. 2023, equations 1 to 5), but
+    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so the
+    own scores need no cross-fitting. The attack finds copies and little else: its failure is not
+    evidence of safety.
+
+    Raises
+    ------
+    InputError
+        If k is below 1.
+    """
+
+    k: int = 1
+    """Number of neighbours, at least 1."""
+    distance: Distance = field(default_factory=Cosine)
+    """Distance between two records."""
+
+    name = "closest-distance"
+
+    def __post_init__(self) -> None:
+        require_at_least(self, k=1)
+
+    @property
+    def variant(self) -> str:
+        """Number of neighbours; empty for the nearest alone."""
+        return "" if self.k == 1 else f"k = {self.k}"
+
+    def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
+        """Return minus the mean distance for every table."""
+        fewest = min(view.shadows.shape[1], view.released.shape[1])
+        if fewest < self.k:
+            return Skipped(self.name, f"the tables hold fewer than k = {self.k} records")
+        return Answer(-self._of_tables(view, view.shadows), -self._of_tables(view, view.released))
+
+    def _of_tables(self, view: View, tables: Tables) -> Floats:
+        found = np.empty(len(tables))
+        for part in row_blocks(len(tables), tables[:1].size):
+            distances = distances_to(view.schema, view.target, tables[part], self.distance)
+            # Only the k smallest are needed, in any order.
+            nearest = np.partition(distances, self.k - 1, axis=1)[:, : self.k]
+            found[part] = nearest.mean(axis=1)
+        return found
+
+
+def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Distance) -> Floats:
+    """Return the distance of the target to each record of each table.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema; numbers are scaled from 0 at its low to 1 at its high.
+    target : ndarray, shape (F,)
+    tables : ndarray, shape (k, n, F)
+    distance : Distance
+
+    Returns
+    -------
+    ndarray, shape (k, n)
+        At least 0. A missing number is a value of its own, by its indicator.
+    """
+    width = len(schema.columns)
+    # The target is the last row, so that it is scaled and encoded like the others.
+    rows = np.vstack([tables.reshape(-1, width), target.astype(tables.dtype)])
+    cat = list(schema.categorical)
+    cont = list(schema.numbers)
+    mismatches: Ints = np.count_nonzero(rows[:-1, cat] != rows[-1, cat], axis=1)
+    # Weighted by the shares of columns, as in equation 5.
+    found = len(cat) / width * distance.of_categories(mismatches, len(cat))
+    if cont:
+        low, high, _, may_miss = (end[cont] for end in schema.limits)
+        numbers = rows[:, cont]
+        missing = np.isnan(numbers)
+        # Halves, since high - low overflows for the largest numbers.
+        half = high / 2 - low / 2
+        inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
+        # A missing number becomes 0, with a 1 in an indicator column.
+        inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))
+        coordinates = distance.coordinates(
+            np.hstack([inside, missing[:, may_miss].astype(np.float64)])
+        )
+        of_numbers = distance.of_numbers(coordinates[:-1], coordinates[-1])
+        found = found + len(cont) / width * of_numbers
+    return np.asarray(found).reshape(tables.shape[:-1])
+
 
 CELL = 0.5
 """Pseudocount of every cell of a marginal, in records, so that no density is 0."""
@@ -65,27 +159,23 @@ class DensityRatio:
         """Return the log ratio of every table."""
         if not len(view.known):
             return Skipped(self.name, "it needs known records to compare with, and there are none")
-        nodes = self._structure(view, rng)
+        width = len(view.target)
+        nodes = tuple(Node(j, ()) for j in range(width))
+        if self.degree > 0 and width > 1:
+            binning = Binning(view.schema, self.bins)
+            nodes = learn_structure(
+                binning.codes(view.known),
+                binning.sizes,
+                degree=min(self.degree, width - 1),
+                choose=most_informative,
+                rng=rng,
+            )
         known = self._log_density(view, nodes, view.known.values[None])
         own, released = (
             self._log_density(view, nodes, tables) - known
             for tables in (view.shadows, view.released)
         )
         return Answer(own, released)
-
-    def _structure(self, view: View, rng: np.random.Generator) -> tuple[Node, ...]:
-        width = len(view.target)
-        if self.degree == 0 or width == 1:
-            return tuple(Node(j, ()) for j in range(width))
-        binning = Binning(view.schema, self.bins)
-        degree = min(self.degree, width - 1)
-        return learn_structure(
-            binning.codes(view.known),
-            binning.sizes,
-            degree=degree,
-            choose=most_informative,
-            rng=rng,
-        )
 
     def _log_density(self, view: View, nodes: tuple[Node, ...], tables: Tables) -> Floats:
         """Return the log density of each table (k, n, F) at the target, (k,)."""

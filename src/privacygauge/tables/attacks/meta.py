@@ -175,11 +175,7 @@ class Screened:
         # A training part may hold one class only: without a contrast every score is 0.
         if inside.all() or not inside.any():
             return _Line(np.zeros(0), np.zeros(0, np.int64), np.zeros(0), 0.0)
-        chosen = self._chosen(features, inside)
-        return _discriminant(features[:, chosen], inside, chosen, self.shrinkage)
-
-    def _chosen(self, features: Features, inside: Bools) -> Ints:
-        """Return the positions of the best features, without near copies, the best first."""
+        # The best features, the best first, without near copies.
         order = np.argsort(-np.abs(separation(features, inside)), kind="stable")
         # Correlations of all features would take (p, p) cells; a few candidates per place are
         # enough.
@@ -194,7 +190,19 @@ class Screened:
             if not passed[j] and len(kept) < self.features:
                 kept.append(j)
                 passed |= near[j]
-        return order[kept]
+        chosen = order[kept]
+        # Fisher's discriminant with its covariance shrunk towards the diagonal.
+        values = features[:, chosen].astype(np.float64)
+        means = [values[inside].mean(axis=0), values[~inside].mean(axis=0)]
+        rest = values - np.where(inside[:, None], *means)
+        covariance = rest.T @ rest / len(rest)
+        # A feature that separates the classes perfectly has no variance within them.
+        least = _LEAST * values.var(axis=0) + _SMALL
+        diagonal = np.diag(self.shrinkage * np.diag(covariance) + least)
+        weights = np.linalg.solve(
+            (1.0 - self.shrinkage) * covariance + diagonal, means[0] - means[1]
+        )
+        return _Line(np.zeros(0), chosen, weights, float(weights @ (means[0] + means[1]) / 2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,16 +248,3 @@ def separation(features: Features, inside: Bools) -> Floats:
     # Features with hardly any spread would otherwise lead the ranking by chance.
     usual = np.median(spread[spread > 0]) if np.any(spread > 0) else 1.0
     return np.asarray(gap / np.sqrt(spread + _FLOOR * usual + _SMALL), np.float64)
-
-
-def _discriminant(some: Features, inside: Bools, chosen: Ints, shrinkage: float) -> _Line:
-    """Return Fisher's discriminant with its covariance shrunk towards the diagonal."""
-    values = some.astype(np.float64)
-    means = [values[inside].mean(axis=0), values[~inside].mean(axis=0)]
-    rest = values - np.where(inside[:, None], *means)
-    covariance = rest.T @ rest / len(rest)
-    # A feature that separates the classes perfectly has no variance within them.
-    least = _LEAST * values.var(axis=0) + _SMALL
-    drawn = (1.0 - shrinkage) * covariance + np.diag(shrinkage * np.diag(covariance) + least)
-    weights = np.linalg.solve(drawn, means[0] - means[1])
-    return _Line(np.zeros(0), chosen, weights, float(weights @ (means[0] + means[1]) / 2.0))

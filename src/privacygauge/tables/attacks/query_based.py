@@ -253,7 +253,9 @@ class QueryBased:
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
         """Return the meta-classifier's score of every table."""
         kinds = conditions_of(view.schema, view.target, self.compare)
-        subsets = self._subsets(view, rng)
+        room = self.most_queries(len(view.shadows))
+        named = subsets_up_to(len(view.target), room, self.most, rng)
+        subsets = asked_once(view.schema, named, len(self.compare))
         found = answers_on(view.shadows, kinds, subsets)
         telling = distinct_columns(found)
         if not len(telling):
@@ -271,23 +273,16 @@ class QueryBased:
         for rows in row_blocks(len(released), len(telling)):
             counts = answers_on(view.released[rows], kinds, wanted)
             released[rows] = learnt.scores(_roots(counts, view.released))
-        return Answer(learnt.own, released, self._notes(view, subsets))
-
-    def _subsets(self, view: View, rng: np.random.Generator) -> tuple[Ints, ...]:
-        room = self.most_queries(len(view.shadows))
-        found = subsets_up_to(len(view.target), room, self.most, rng)
-        return asked_once(view.schema, found, len(self.compare))
+        width = len(view.target)
+        notes: tuple[str, ...] = ()
+        if len(subsets[0]) < sum(comb(width, m + 1) for m in range(min(self.most, width))):
+            asked = sum(len(part) for part in subsets)
+            notes = (f"a sample of {asked:,} queries was asked, not all there are",)
+        return Answer(learnt.own, released, notes)
 
     def most_queries(self, n_tables: int) -> int:
         """Return the most queries per comparison for this number of tables."""
         return max(1, min(self.queries, self.cells // n_tables) // len(self.compare))
-
-    def _notes(self, view: View, subsets: tuple[Ints, ...]) -> tuple[str, ...]:
-        width = len(view.target)
-        if len(subsets[0]) == sum(comb(width, m + 1) for m in range(min(self.most, width))):
-            return ()
-        asked = sum(len(part) for part in subsets)
-        return (f"a sample of {asked:,} queries was asked, not all there are",)
 
 
 def distinct_columns(counts: Counts) -> Ints:

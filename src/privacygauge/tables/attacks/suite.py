@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from privacygauge.tables.attacks.attack import TableAttack
-from privacygauge.tables.attacks.closest import ClosestDistance
-from privacygauge.tables.attacks.density import DensityRatio, MarginalRatio
+from privacygauge.tables.attacks.density import ClosestDistance, DensityRatio, MarginalRatio
 from privacygauge.tables.attacks.meta import Screened
 from privacygauge.tables.attacks.query_based import QueryBased
 from privacygauge.tables.attacks.summaries import Groundhog

@@ -34,6 +34,8 @@ from privacygauge.tables.games.games import (
     Block,
     Make,
     OneByOne,
+    Setting,
+    Sizes,
     drawn_beside,
     place_of,
     require_pools,
@@ -41,7 +43,6 @@ from privacygauge.tables.games.games import (
 )
 from privacygauge.tables.games.releases import Making, make_releases
 from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
-from privacygauge.tables.games.setting import Setting, Sizes
 from privacygauge.tables.generators.named import as_generator
 from privacygauge.tables.table import FEWEST_FOR_IDS, Table, require_columns
 

@@ -45,17 +45,22 @@ from privacygauge.tables.games.attribute import (
     strongest,
     value_names,
 )
-from privacygauge.tables.games.games import Game, game_named, make_setting
+from privacygauge.tables.games.games import (
+    HALF_WIDTH,
+    Game,
+    Sizes,
+    enough_tests,
+    game_named,
+    make_setting,
+)
 from privacygauge.tables.games.releases import Making, make_releases, open_releases, utility_of
 from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
-from privacygauge.tables.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
 from privacygauge.tables.games.worlds import OnWorlds, split_attacks
 from privacygauge.tables.generators.generator import Generator
 from privacygauge.tables.options import GameDesign
 from privacygauge.tables.selection import (
     Selection,
     TargetsAsked,
-    Vulnerability,
     select_targets,
     vulnerability_of_records,
 )
@@ -184,66 +189,6 @@ def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
         )
 
 
-def group_of(
-    selection: Selection, setting: Setting, played: Sequence[AttackEvaluation], level: float
-) -> TargetGroup:
-    """Return the mean AUC of every attack over the records of a selection."""
-    positions = np.searchsorted(setting.targets, selection.rows)
-    owner = None if setting.unit is None else setting.unit[selection.rows]
-    means = []
-    deviations = []
-    for attack in played:
-        values = attack.aucs[positions]
-        if len(values) > 1:
-            means.append(
-                rates.mean(values, level, unit="records", owner=owner, least=0.0, most=1.0)
-            )
-            deviations.append(float(np.std(values, ddof=1)))
-        # A single record has no spread over records: its own interval, over tables, is all there
-        # is.
-        else:
-            means.append(attack.targets[int(positions[0])].auc)
-            deviations.append(0.0)
-    return TargetGroup(selection.method, positions, tuple(means), tuple(deviations))
-
-
-def headline_of(played: Sequence[AttackEvaluation]) -> Headline:
-    """Return the attack with the highest mean AUC, and the record that it identifies best."""
-    # Chosen on the adversary's own tables alone; the numbers shown come from the others.
-    best = int(np.argmax([attack.own_auc.mean() for attack in played]))
-    worst = int(np.argmax(played[best].own_auc))
-    return Headline(best, worst, played[best].auc, played[best].targets[worst])
-
-
-def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate | Skipped:
-    """Return the rank correlation between the vulnerability scores and the AUCs of an attack."""
-    found = rank_correlation(targets.scores, best.aucs, level)
-    if isinstance(found, Skipped):
-        return Skipped("vulnerability against AUC", found.reason)
-    return found
-
-
-def targets_of(
-    table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
-) -> Targets:
-    """Return the targets with their names, scores and columns to show."""
-    missing = [name for name in show if name not in table.schema.names]
-    if missing:
-        raise InputError(
-            f"no column {missing[0]!r} to show; the columns are "
-            f"{checks.short_list(table.schema.names)}"
-        )
-    frame = table[rows].to_frame()
-    contents = {name: np.asarray(frame[name]) for name in show}
-    return Targets(
-        rows=rows,
-        ids=names[rows],
-        scores=known.scores[rows],
-        ranks=known.ranks[rows],
-        contents=contents,
-    )
-
-
 MANY = 50
 """Number of targets above which the shared pool and cheaper attacks are the default."""
 
@@ -267,16 +212,6 @@ class GeneratorOptions(GameDesign):
         "of the way from guessing to certainty that their number would mostly show.",
         default=HALF_WIDTH,
     )
-
-    def chosen_game(self, table: Table, *, few: bool) -> Game:
-        """Return the game of these options on a table, with `few` or many targets."""
-        if self.attribute is None:
-            if self.values:
-                raise InputError("values are those of an attribute: name its column (--attribute)")
-            return game_named(self.game or ("average" if few else "shared"), self.knowledge)
-        return attribute_game(
-            table, self.attribute, self.values, game=self.game, knowledge=self.knowledge
-        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -466,13 +401,40 @@ class ArrangedGame:
         level = self.level
         setting = self.making.setting
         attacks, skipped = evaluate_attacks(scores, level, self.on_worlds)
-        headline = headline_of(attacks)
+        # Attack and record are chosen on the adversary's own tables alone; the numbers shown come
+        # from the others.
+        best = int(np.argmax([attack.own_auc.mean() for attack in attacks]))
+        worst = int(np.argmax(attacks[best].own_auc))
+        headline = Headline(best, worst, attacks[best].auc, attacks[best].targets[worst])
+        groups = []
+        for selection in self.selections:
+            positions = np.searchsorted(setting.targets, selection.rows)
+            owner = None if setting.unit is None else setting.unit[selection.rows]
+            means = []
+            deviations = []
+            for attack in attacks:
+                values = attack.aucs[positions]
+                if len(values) > 1:
+                    means.append(
+                        rates.mean(values, level, unit="records", owner=owner, least=0.0, most=1.0)
+                    )
+                    deviations.append(float(np.std(values, ddof=1)))
+                else:
+                    # A single record has no spread over records: its own interval, over tables, is
+                    # all there is.
+                    means.append(attack.targets[int(positions[0])].auc)
+                    deviations.append(0.0)
+            groups.append(TargetGroup(selection.method, positions, tuple(means), tuple(deviations)))
+        # Rank correlation between the vulnerability scores and the AUCs of the best attack.
+        correlation = rank_correlation(self.targets.scores, attacks[best].aucs, level)
+        if isinstance(correlation, Skipped):
+            correlation = Skipped("vulnerability against AUC", correlation.reason)
         game = PlayedGame(
             **self._tables(use),
-            groups=tuple(group_of(x, setting, attacks, level) for x in self.selections),
+            groups=tuple(groups),
             attacks=attacks,
             headline=headline,
-            foreseen=foreseen(self.targets, attacks[headline.attack], level),
+            foreseen=correlation,
             seen_from=setting.sizes.smallest_auc(level),
         )
         return game, skipped
@@ -599,7 +561,15 @@ def arrange_game(
     # Selections may share records; each is attacked once.
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     few = len(rows) <= MANY
-    game = asked.chosen_game(table, few=few)
+    game: Game
+    if asked.attribute is not None:
+        game = attribute_game(
+            table, asked.attribute, asked.values, game=asked.game, knowledge=asked.knowledge
+        )
+    elif asked.values:
+        raise InputError("values are those of an attribute: name its column (--attribute)")
+    else:
+        game = game_named(asked.game or ("average" if few else "shared"), asked.knowledge)
     tests = asked.tests
     if tests is None:
         tests = enough_tests(asked.half_width, level)
@@ -614,7 +584,20 @@ def arrange_game(
     setting = make_setting(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
     game.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    targets = targets_of(table, known(), rows=setting.targets, names=named, show=show)
+    missing = [name for name in show if name not in table.schema.names]
+    if missing:
+        raise InputError(
+            f"no column {missing[0]!r} to show; the columns are "
+            f"{checks.short_list(table.schema.names)}"
+        )
+    frame = table[setting.targets].to_frame()
+    targets = Targets(
+        rows=setting.targets,
+        ids=named[setting.targets],
+        scores=known().scores[setting.targets],
+        ranks=known().ranks[setting.targets],
+        contents={name: np.asarray(frame[name]) for name in show},
+    )
     about_value = asked.attribute is not None
     # Each attack is made once per value of an attribute.
     default = suite_for_few() if few and not about_value else suite_for_many()

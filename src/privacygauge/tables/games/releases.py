@@ -23,8 +23,7 @@ from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run
 from privacygauge.tables.attacks.attack import Tables
-from privacygauge.tables.games.games import Game
-from privacygauge.tables.games.setting import Setting
+from privacygauge.tables.games.games import Game, Setting
 from privacygauge.tables.generators.generator import Generator
 from privacygauge.tables.table import Schema, Table
 from privacygauge.tables.utility import Utility, utility
@@ -59,8 +58,16 @@ class Making:
         roles = self.game.roles(self.setting, number)
         # By role: a table that two games share gets the same draws in both.
         rng = seeds.stream(self.setting.seed, *roles, "generator")
-        made = self.generator.generate(learnt, self.setting.sizes.n_made, rng)
-        _check(made, learnt, self.setting.sizes.n_made, self.generator.name)
+        n = self.setting.sizes.n_made
+        name = self.generator.name
+        made = self.generator.generate(learnt, n, rng)
+        # A user's generator may return anything.
+        if not isinstance(made, Table):
+            raise InputError(f"the generator {name} must return a Table, got {type(made).__name__}")
+        if made.schema != learnt.schema:
+            raise InputError(f"the generator {name} must return a table of the schema it was given")
+        if len(made) != n:
+            raise InputError(f"the generator {name} must return {n:,} records, got {len(made):,}")
         return made
 
     def seconds_a_table(self) -> float:
@@ -250,15 +257,6 @@ def digest_of_units(unit: Ints) -> str:
     return hashlib.sha256(np.ascontiguousarray(unit).data).hexdigest()
 
 
-def _check(made: Table, learnt: Table, n: int, name: str) -> None:
-    if not isinstance(made, Table):
-        raise InputError(f"the generator {name} must return a Table, got {type(made).__name__}")
-    if made.schema != learnt.schema:
-        raise InputError(f"the generator {name} must return a table of the schema it was given")
-    if len(made) != n:
-        raise InputError(f"the generator {name} must return {n:,} records, got {len(made):,}")
-
-
 # The table for the utility, kept with a run, so that a report does not need the generator.
 
 # State of PCG64 in 64-bit words: two numbers of 128 bits, a flag and a buffered number.
@@ -322,8 +320,12 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
     opened = open_run(run, plan)
     if opened.missing():
         table = making.generator.generate(learnt, n, rng)
-        values = {"values": table.values[None], "state": _words(rng)[None]}
-        opened.write(plan.tasks[0], values)
+        # numpy shows the state as Python integers of 128 bits: low word first.
+        drawn = rng.bit_generator.state
+        long = [drawn["state"][name] for name in ("state", "inc")]
+        halves = [half for value in long for half in (value & _MASK, value >> 64)]
+        words = np.array([[*halves, drawn["has_uint32"], drawn["uinteger"]]], np.uint64)
+        opened.write(plan.tasks[0], {"values": table.values[None], "state": words})
         return table
     # As if the generator had just drawn from it: the caller's next draws are the same.
     low, high, inc_low, inc_high, has, last = map(int, np.asarray(opened.array("state")[0]))
@@ -334,11 +336,3 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
         "uinteger": last,
     }
     return Table(schema, np.asarray(opened.array("values")[0]))
-
-
-def _words(rng: np.random.Generator) -> np.ndarray:
-    # numpy shows the state as Python integers of 128 bits: low word first.
-    found = rng.bit_generator.state
-    long = [found["state"][name] for name in ("state", "inc")]
-    halves = [half for value in long for half in (value & _MASK, value >> 64)]
-    return np.array([*halves, found["has_uint32"], found["uinteger"]], np.uint64)

@@ -23,9 +23,8 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run, plan_in
 from privacygauge.tables.attacks.attack import Answer, TableAttack, Tables, View
-from privacygauge.tables.games.games import Block, Game
+from privacygauge.tables.games.games import Block, Game, Setting
 from privacygauge.tables.games.releases import Making, Releases, Storage, release_settings
-from privacygauge.tables.games.setting import Setting
 
 TASKS = 64
 """Approximate number of tasks in which targets are scored."""
@@ -82,7 +81,9 @@ class Scoring:
         said = np.zeros((rows, m, SAID), np.uint8)
         # Targets that share a pool share its tables, which are read once. Two entries: own and
         # released.
-        read = functools.lru_cache(maxsize=2)(self._tables)
+        read = functools.lru_cache(maxsize=2)(
+            lambda start, stop: self.releases.tables(slice(start, stop))
+        )
         for i, target in enumerate(range(task.start, task.stop)):
             for j, answers in enumerate(self._answers(target, read)):
                 if isinstance(answers, Skipped):
@@ -93,18 +94,24 @@ class Scoring:
                 said[i, j] = _encode_notes(None, [note for a in answers for note in a.notes])
         return {"own": own, "released": released, "said": said}
 
-    def _tables(self, start: int, stop: int) -> Tables:
-        return self.releases.tables(slice(start, stop))
-
     def _answers(
         self, target: int, read: Callable[[int, int], Tables]
     ) -> list[list[Answer] | Skipped]:
         """Return each attack's answers, one per block; only one block's tables are in memory."""
+        game = self.making.game
         setting = self.making.setting
         row = int(setting.targets[target])
         found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
-        for number, block in enumerate(self.making.game.blocks(setting, target)):
-            view = self._view(block, number, target, read)
+        for number, block in enumerate(game.blocks(setting, target)):
+            view = View(
+                schema=setting.table.schema,
+                # Rounded as the stored tables are, so that copies stay equal.
+                target=Storage(setting.table.schema).rounded(game.record(setting, target, number)),
+                shadows=read(block.shadows.start, block.shadows.stop),
+                inside=block.inside,
+                released=read(block.released.start, block.released.stop),
+                known=game.known(setting, target),
+            )
             for j, attack in enumerate(self.attacks):
                 so_far = found[j]
                 if isinstance(so_far, Skipped):
@@ -114,21 +121,6 @@ class Scoring:
                 answer = attack.score(view, seeds.stream(setting.seed, *role))
                 found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
         return found
-
-    def _view(
-        self, block: Block, number: int, target: int, read: Callable[[int, int], Tables]
-    ) -> View:
-        setting = self.making.setting
-        record = self.making.game.record(setting, target, number)
-        return View(
-            schema=setting.table.schema,
-            # Rounded as the stored tables are, so that copies stay equal.
-            target=Storage(setting.table.schema).rounded(record),
-            shadows=read(block.shadows.start, block.shadows.stop),
-            inside=block.inside,
-            released=read(block.released.start, block.released.stop),
-            known=self.making.game.known(setting, target),
-        )
 
 
 @dataclass(frozen=True, eq=False)

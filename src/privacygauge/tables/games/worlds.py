@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from privacygauge.core.game import Attack, Observation, Round
 from privacygauge.core.release import Worlds
 from privacygauge.errors import InputError
 from privacygauge.tables.attacks.attack import Answer, TableAttack
-from privacygauge.tables.attacks.closest import ClosestDistance
-from privacygauge.tables.attacks.density import DensityRatio
+from privacygauge.tables.attacks.density import ClosestDistance, DensityRatio
 from privacygauge.tables.games.scores import GameScores, ScoredTarget
 
 
@@ -65,6 +63,13 @@ class RecordsInWorlds:
         record, the number of remaining tables of each kind would reveal the bit.
         """
         n_tables, n_records = self.inside.shape
+        # (s, r) For each table and record, a table on the other side of the record's coin.
+        opposite = np.empty(self.inside.shape, np.int64)
+        for record, inside in enumerate(self.inside.T):
+            sides = np.flatnonzero(inside), np.flatnonzero(~inside)
+            for side, other in (sides, sides[::-1]):
+                # Opposite tables are assigned in turn, so that none is always left out.
+                opposite[side, record] = np.resize(other, len(side))
 
         def left(values: NDArray[Any]) -> NDArray[Any]:
             # Records first: each record keeps s - 2 tables, but not the same ones.
@@ -74,19 +79,8 @@ class RecordsInWorlds:
         for number, seen in enumerate(self.own):
             stays = np.ones((n_records, n_tables), np.bool_)
             stays[:, number] = False
-            stays[np.arange(n_records), self._opposite[number]] = False
+            stays[np.arange(n_records), opposite[number]] = False
             yield self._shown(seen, left(self.own), left(self.inside))
-
-    @cached_property
-    def _opposite(self) -> Ints:
-        """(s, r) For each table and record, a table on the other side of the record's coin."""
-        found = np.empty(self.inside.shape, np.int64)
-        for record, inside in enumerate(self.inside.T):
-            sides = np.flatnonzero(inside), np.flatnonzero(~inside)
-            for side, other in (sides, sides[::-1]):
-                # Opposite tables are assigned in turn, so that none is always left out.
-                found[side, record] = np.resize(other, len(side))
-        return found
 
     def _shown(self, seen: Floats, own: Floats, inside: Bools) -> Observation:
         signals = {name: seen[:, i] for i, name in enumerate(self.names)}

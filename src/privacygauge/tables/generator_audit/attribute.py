@@ -251,16 +251,40 @@ def verdict(f: AttributeOfGenerator) -> Verdict:
             advice=(_MORE,),
         )
     label, shown = max(_looks(f).items(), key=lambda look: look[1].low)
+    n_told = int(np.count_nonzero(f.told))
+    if found is grades.NONE:
+        headline = f"No leak found: {column} is not guessed from the tables better than by chance"
+    elif n_told:
+        whom = f"{count(n_told)} of {count(len(f.targets))} attacked records"
+        whom = "the attacked record" if len(f.targets) == 1 else whom
+        headline = f"{found.word.capitalize()} leak: the tables give {column} away for {whom}"
+    else:
+        headline = (
+            f"{found.word.capitalize()} leak: {column} is guessed from the tables more often than "
+            "by chance"
+        )
+    advice = []
+    if found is grades.LARGE:
+        advice.append(
+            "Hold the synthetic table back, or release it only to people who are bound by contract."
+        )
+    if found is not grades.NONE:
+        advice += remedies(f.promised, f.broken_promise)
+    advice += [
+        "Audit the other sensitive columns too, each by itself (--attribute).",
+        "Play the game about membership as well: a table that gives no value away may still tell "
+        "who was in the data.",
+    ]
     return Verdict(
         grade=found,
         scale=grades.GRADES,
-        headline=_headline(f, found),
+        headline=headline,
         sentences=tuple(_sentences(f, found)),
         unsaid=f"It does not say how well {column} can be guessed from the other columns of a "
         "record: values were drawn at random, so that they tell nothing. Nor does it say that a "
         "stronger attack would do no better. It speaks of the generator, set as it was here, for "
         f"data sets of {several(f.sizes.records, 'record')}, and of the records attacked.",
-        advice=tuple(_advice(f, found)),
+        advice=tuple(advice),
         gauge=grades.gauge(
             f"Way from guessing to certainty, {label}",
             shown,
@@ -273,19 +297,6 @@ def verdict(f: AttributeOfGenerator) -> Verdict:
             "PrivacyGauge: set your own with --fail-above or --policy.",
         ),
     )
-
-
-def _headline(f: AttributeOfGenerator, found: Grade) -> str:
-    column = plain(f.column)
-    if found is grades.NONE:
-        return f"No leak found: {column} is not guessed from the tables better than by chance"
-    leak = f"{found.word.capitalize()} leak"
-    n_told = int(np.count_nonzero(f.told))
-    if n_told:
-        whom = f"{count(n_told)} of {count(len(f.targets))} attacked records"
-        whom = "the attacked record" if len(f.targets) == 1 else whom
-        return f"{leak}: the tables give {column} away for {whom}"
-    return f"{leak}: {column} is guessed from the tables more often than by chance"
 
 
 def _sentences(f: AttributeOfGenerator, found: Grade) -> Iterator[str]:
@@ -327,20 +338,6 @@ def _sentences(f: AttributeOfGenerator, found: Grade) -> Iterator[str]:
             "It matters to the people behind the records: whoever knows most of somebody's record "
             f"learns the rest. The lower ends in this verdict hold together at {rate(f.level)}."
         )
-
-
-def _advice(f: AttributeOfGenerator, found: Grade) -> Iterator[str]:
-    if found is grades.LARGE:
-        yield (
-            "Hold the synthetic table back, or release it only to people who are bound by contract."
-        )
-    if found is not grades.NONE:
-        yield from remedies(f.promised, f.broken_promise)
-    yield "Audit the other sensitive columns too, each by itself (--attribute)."
-    yield (
-        "Play the game about membership as well: a table that gives no value away may still tell "
-        "who was in the data."
-    )
 
 
 def _measures(f: AttributeOfGenerator) -> Iterator[Measure]:
@@ -524,22 +521,18 @@ def _records(f: AttributeOfGenerator) -> Iterator[Block]:
     of_records = f"{count(n)} of {several(len(f.targets), 'attacked record')}"
     yield note(f"{of_records} shown; all are in records.parquet.")
     if len(f.selections) > 1:
-        yield table("groups", "Right guesses by the way of choosing", _groups(f))
-
-
-def _groups(f: AttributeOfGenerator) -> list[dict[str, Content]]:
-    rows: list[dict[str, Content]] = []
-    for selection in f.selections:
-        right = f.best.right[np.isin(f.targets.rows, selection.rows)]
-        found = rates.proportion(right.ravel(), level=f.level)
-        rows.append(
-            {
-                "Chosen by": selection.method,
-                "Right guesses": percent_estimate(found),
-                "Records": count(len(right)),
-            }
-        )
-    return rows
+        rows: list[dict[str, Content]] = []
+        for selection in f.selections:
+            right = f.best.right[np.isin(f.targets.rows, selection.rows)]
+            found = rates.proportion(right.ravel(), level=f.level)
+            rows.append(
+                {
+                    "Chosen by": selection.method,
+                    "Right guesses": percent_estimate(found),
+                    "Records": count(len(right)),
+                }
+            )
+        yield table("groups", "Right guesses by the way of choosing", rows)
 
 
 def _records_table(f: AttributeOfGenerator, most: int, *, contents: bool = True) -> Table:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import owners
-from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
+from privacygauge.evaluate.by_target import RULE, TargetEvaluation
 from privacygauge.evaluate.played import GameDescription
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction
@@ -48,8 +47,8 @@ from privacygauge.report.values import (
 from privacygauge.runs.execute import Progress
 from privacygauge.tables.games.attribute import Attribute
 from privacygauge.tables.games.audited import GeneratorOptions, TargetGroup, arrange_game
+from privacygauge.tables.games.games import enough_tests
 from privacygauge.tables.games.releases import Making
-from privacygauge.tables.games.setting import enough_tests
 from privacygauge.tables.generator_audit import attribute as about_value
 from privacygauge.tables.generator_audit import sections
 from privacygauge.tables.generator_audit.sections import plot_auc
@@ -359,8 +358,40 @@ def _measures(f: SyntheticResult) -> Iterator[Measure]:
         f"{rate(f.level)} confidence none is counted by luck.",
         gate=False,
     )
-    yield from (_tpr_measure(r, whose) for r in worst.tpr_at_fpr if r.fpr == FPR)
-    yield _epsilon(f, whose)
+    for r in worst.tpr_at_fpr:
+        if r.fpr == FPR:
+            few = "" if r.resolved else " Under 10 false alarms are expected."
+            yield Measure(
+                name=f"tpr@{r.fpr:g}",
+                label=f"Found at {rate(r.fpr)} false alarms",
+                found=r.estimate,
+                shown=percent_estimate(r.estimate, 1),
+                note=whose,
+                text=(
+                    "Share of the tables made with it that are recognised; guessing finds "
+                    f"{rate(r.fpr)}. TPR at {rate(r.fpr)} FPR.{few}"
+                ),
+                guessing=rate(r.fpr),
+                gate=False,
+                doubtful=not r.resolved,
+            )
+    bound = worst.epsilon
+    said = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."
+    if bound.low > 0:
+        said = (
+            f"With {rate(bound.level)} confidence: a smaller epsilon of differential privacy "
+            "cannot be claimed."
+        )
+    limit = decimal(worst.epsilon_limit, 2)
+    yield Measure(
+        name="epsilon",
+        label="Epsilon is at least",
+        found=bound,
+        shown=Shown(rounded_down(bound.low)),
+        note=whose,
+        text=f"{said} With this many tables, no audit could show more than {limit}.",
+        guessing="0",
+    )
     if not isinstance(f.foreseen, Skipped):
         yield Measure(
             "foreseen",
@@ -372,46 +403,6 @@ def _measures(f: SyntheticResult) -> Iterator[Measure]:
             guessing="0",
             gate=False,
         )
-
-
-def _tpr_measure(r: RateAtFpr, whose: str) -> Measure:
-    return Measure(
-        name=f"tpr@{r.fpr:g}",
-        label=f"Found at {rate(r.fpr)} false alarms",
-        found=r.estimate,
-        shown=percent_estimate(r.estimate, 1),
-        note=whose,
-        text=(
-            f"Share of the tables made with it that are recognised; guessing finds {rate(r.fpr)}. "
-            f"TPR at {rate(r.fpr)} "
-            f"FPR.{'' if r.resolved else ' Under 10 false alarms are expected.'}"
-        ),
-        guessing=rate(r.fpr),
-        gate=False,
-        doubtful=not r.resolved,
-    )
-
-
-def _epsilon(f: SyntheticResult, whose: str) -> Measure:
-    found = f.headline.worst.epsilon
-    text = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."
-    if found.low > 0:
-        text = (
-            f"With {rate(found.level)} confidence: a smaller epsilon of differential privacy "
-            "cannot be claimed."
-        )
-    text += " With this many tables, no audit could show more than "
-    text += f"{decimal(f.headline.worst.epsilon_limit, 2)}."
-    shown = Shown(rounded_down(found.low))
-    return Measure(
-        name="epsilon",
-        label="Epsilon is at least",
-        found=found,
-        shown=shown,
-        note=whose,
-        text=text,
-        guessing="0",
-    )
 
 
 def _game(f: SyntheticResult) -> Pairs:
@@ -491,68 +482,64 @@ def data(f: SyntheticResult) -> dict[str, Json]:
     the attack's title, without the record's contents. The standard deviation of a group of one
     record is null.
     """
+    i = f.headline.target
+    ids = names_of(f.targets.ids).tolist()
+    chosen = [set(group.positions.tolist()) for group in f.groups]
+    attacks: list[Json] = [
+        {
+            **pick_values(
+                attack, "name", "variant", "accuracy", "auc", "true_positives", "false_positives"
+            ),
+            **pick_values(attack, "n_in", "n_out", "notes"),
+            "thresholds": "none",
+            "rule": RULE,
+            "tpr_at_fpr": {
+                key(fpr): {
+                    "value": float(value),
+                    "n": len(attack.targets),
+                    "method": "mean over targets, no interval",
+                }
+                for fpr, value in attack.tpr_at_fpr
+            },
+            "told": int(np.count_nonzero(attack.told)),
+            "own_auc": float(attack.own_auc.mean()),
+        }
+        for attack in f.attacks
+    ]
+    targets: list[Json] = [
+        {
+            "row": int(f.targets.rows[k]),
+            "id": ids[k],
+            "vulnerability": finite(f.targets.scores[k]),
+            "rank": int(f.targets.ranks[k]),
+            "chosen": [g.method for g, those in zip(f.groups, chosen, strict=True) if k in those],
+            "attacks": {attack.title: _target_json(attack.targets[k]) for attack in f.attacks},
+        }
+        for k in range(len(f.targets))
+    ]
     return {
         "game": asdict(f.game),
         "generator": {"name": f.generator, "settings": values_of(f.settings)},
         "sizes": {**asdict(f.sizes), "made": int(f.sizes.n_made)},
         **pick_values(f, "n_records", "n_tables", "foreseen", "seen_from"),
-        "headline": _headline(f),
-        "attacks": [_attack(attack) for attack in f.attacks],
-        "targets": _targets(f),
+        "headline": {
+            "attack": f.best.title,
+            "auc": estimate_dict(f.headline.auc),
+            "told": int(np.count_nonzero(f.best.told)),
+            "n_targets": len(f.targets),
+            "target": {
+                "row": int(f.targets.rows[i]),
+                "id": names_of(f.targets.ids[i : i + 1]).tolist()[0],
+                **_target_json(f.headline.worst),
+            },
+            "epsilon": estimate_dict(f.headline.worst.epsilon),
+            "epsilon_limit": finite(f.headline.worst.epsilon_limit),
+        },
+        "attacks": attacks,
+        "targets": targets,
         "groups": {group.method: _group(f, group) for group in f.groups},
         "utility": values_of(f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()),
     }
-
-
-def _headline(f: SyntheticResult) -> dict[str, Json]:
-    i = f.headline.target
-    return {
-        "attack": f.best.title,
-        "auc": estimate_dict(f.headline.auc),
-        "told": int(np.count_nonzero(f.best.told)),
-        "n_targets": len(f.targets),
-        "target": {
-            "row": int(f.targets.rows[i]),
-            "id": names_of(f.targets.ids[i : i + 1]).tolist()[0],
-            **_target_json(f.headline.worst),
-        },
-        "epsilon": estimate_dict(f.headline.worst.epsilon),
-        "epsilon_limit": finite(f.headline.worst.epsilon_limit),
-    }
-
-
-def _attack(attack: AttackEvaluation) -> dict[str, Json]:
-    n = len(attack.targets)
-    return {
-        **pick_values(
-            attack, "name", "variant", "accuracy", "auc", "true_positives", "false_positives"
-        ),
-        **pick_values(attack, "n_in", "n_out", "notes"),
-        "thresholds": "none",
-        "rule": RULE,
-        "tpr_at_fpr": {
-            key(fpr): {"value": float(value), "n": n, "method": "mean over targets, no interval"}
-            for fpr, value in attack.tpr_at_fpr
-        },
-        "told": int(np.count_nonzero(attack.told)),
-        "own_auc": float(attack.own_auc.mean()),
-    }
-
-
-def _targets(f: SyntheticResult) -> list[Json]:
-    ids = names_of(f.targets.ids).tolist()
-    chosen = [set(group.positions.tolist()) for group in f.groups]
-    return [
-        {
-            "row": int(f.targets.rows[i]),
-            "id": ids[i],
-            "vulnerability": finite(f.targets.scores[i]),
-            "rank": int(f.targets.ranks[i]),
-            "chosen": [g.method for g, those in zip(f.groups, chosen, strict=True) if i in those],
-            "attacks": {attack.title: _target_json(attack.targets[i]) for attack in f.attacks},
-        }
-        for i in range(len(f.targets))
-    ]
 
 
 def _target_json(target: TargetEvaluation) -> dict[str, Json]:
@@ -596,20 +583,19 @@ def records_frame(f: SyntheticResult) -> pd.DataFrame:
         "rank": f.targets.ranks,
     }
     for attack in f.attacks:
-        columns |= {f"{name}:{attack.title}": x for name, x in _numbers(attack).items()}
+        targets = attack.targets
+        rates = np.array([[r.estimate.value for r in target.tpr_at_fpr] for target in targets])
+        found = {
+            "auc": attack.aucs,
+            "auc_low": np.array([target.auc.low for target in targets]),
+            "auc_high": np.array([target.auc.high for target in targets]),
+            "accuracy": np.array([target.accuracy.value for target in targets]),
+            **{
+                f"tpr_at_{key(fpr)}": rates[:, place]
+                for place, (fpr, _) in enumerate(attack.tpr_at_fpr)
+            },
+            "epsilon_low": np.array([target.epsilon.low for target in targets]),
+            "epsilon_limit": np.array([target.epsilon_limit for target in targets]),
+        }
+        columns |= {f"{name}:{attack.title}": x for name, x in found.items()}
     return pd.DataFrame(columns)
-
-
-def _numbers(attack: AttackEvaluation) -> dict[str, NDArray[Any]]:
-    targets = attack.targets
-    fprs = [fpr for fpr, _ in attack.tpr_at_fpr]
-    rates = np.array([[r.estimate.value for r in target.tpr_at_fpr] for target in targets])
-    return {
-        "auc": attack.aucs,
-        "auc_low": np.array([target.auc.low for target in targets]),
-        "auc_high": np.array([target.auc.high for target in targets]),
-        "accuracy": np.array([target.accuracy.value for target in targets]),
-        **{f"tpr_at_{key(fpr)}": rates[:, place] for place, fpr in enumerate(fprs)},
-        "epsilon_low": np.array([target.epsilon.low for target in targets]),
-        "epsilon_limit": np.array([target.epsilon_limit for target in targets]),
-    }

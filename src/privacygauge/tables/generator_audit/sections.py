@@ -203,7 +203,22 @@ def attacks(f: SyntheticResult) -> Iterator[Block]:
         *(f"{plain(e.title)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes),
     )
     yield FoldedBlocks("Guesses, counted", (guesses,))
-    yield FoldedBlocks("How the intervals were made", (_methods(f),))
+    targets = [target for attack in f.attacks for target in attack.targets]
+    ranks = {} if isinstance(f.foreseen, Skipped) else {"Rank correlation": [f.foreseen]}
+    methods = methods_of(
+        {
+            "Mean AUC of an attack": [attack.auc for attack in f.attacks],
+            "Mean balanced accuracy": [attack.accuracy for attack in f.attacks],
+            "Mean AUC of a group": [mean for group in f.groups for mean in group.means],
+            "AUC of a record": [target.auc for target in targets],
+            "TPR at FPR of a record": [r.estimate for target in targets for r in target.tpr_at_fpr],
+            "Epsilon of a record": [target.epsilon for target in targets],
+            **ranks,
+        },
+        "n counts tables for a record or a mean over the targets, and records for a mean over a "
+        "group.",
+    )
+    yield FoldedBlocks("How the intervals were made", (methods,))
 
 
 def _attack(e: AttackEvaluation) -> Cell:
@@ -251,24 +266,6 @@ def attacks_table(f: SyntheticResult) -> Table:
     )
 
 
-def _methods(f: SyntheticResult) -> Table:
-    targets = [target for attack in f.attacks for target in attack.targets]
-    ranks = {} if isinstance(f.foreseen, Skipped) else {"Rank correlation": [f.foreseen]}
-    return methods_of(
-        {
-            "Mean AUC of an attack": [attack.auc for attack in f.attacks],
-            "Mean balanced accuracy": [attack.accuracy for attack in f.attacks],
-            "Mean AUC of a group": [mean for group in f.groups for mean in group.means],
-            "AUC of a record": [target.auc for target in targets],
-            "TPR at FPR of a record": [r.estimate for target in targets for r in target.tpr_at_fpr],
-            "Epsilon of a record": [target.epsilon for target in targets],
-            **ranks,
-        },
-        "n counts tables for a record or a mean over the targets, and records for a mean over a "
-        "group.",
-    )
-
-
 def records(f: SyntheticResult) -> Iterator[Block]:
     """Yield the most exposed records."""
     n = min(RECORDS, len(f.targets))
@@ -292,7 +289,17 @@ def records(f: SyntheticResult) -> Iterator[Block]:
         f"records.parquet.{dagger if unresolved else ''}"
     )
     if len(f.attacks) > 1:
-        yield FoldedBlocks("What every attack does on them", (_auc_table(f),))
+        every = Table(
+            "each",
+            "AUC of every attack",
+            columns=columns("Id", *(plain(f"{e.name} {e.variant}".strip()) for e in f.attacks)),
+            rows=tuple(
+                (_target_cell(f, i), *(decimal(e.targets[i].auc.value, 3) for e in f.attacks))
+                for i in f.order[:10].tolist()
+            ),
+            note="Values; their intervals are in report.json.",
+        )
+        yield FoldedBlocks("What every attack does on them", (every,))
     if len(f.targets) > 1:
         yield auc_plot(f)
         yield vulnerability_plot(f)
@@ -303,6 +310,23 @@ def records(f: SyntheticResult) -> Iterator[Block]:
 def people_table(f: SyntheticResult, most: int, *, contents: bool = True) -> Table:
     """Return the records on which the headline's attack does best."""
     columns = f.targets.contents if contents else {}
+    rows = []
+    for i in f.order[:most].tolist():
+        target = f.best.targets[i]
+        rank = f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}"
+        cells: tuple[Content, ...] = (
+            _target_cell(f, i),
+            decimal_estimate(target.auc),
+            whisker(target.auc),
+            *(
+                Cell(percent_estimate(r.estimate, 1), doubtful=not r.resolved)
+                for r in target.tpr_at_fpr
+            ),
+            Cell(lower_bound_text(target.epsilon), (f"of {decimal(target.epsilon_limit, 2)}",)),
+            Cell(decimal(float(f.targets.scores[i]), 3), (rank,)),
+            *(shorten(str(x[i])) for x in columns.values()),
+        )
+        rows.append(Row(cells, Tone.BEST if i == f.headline.target else Tone.PLAIN))
     return Table(
         "records",
         "Records by falling AUC",
@@ -315,50 +339,15 @@ def people_table(f: SyntheticResult, most: int, *, contents: bool = True) -> Tab
             Column("Vulnerability score", needed=False),
             *(Column(plain(name), prose=True) for name in columns),
         ),
-        tuple(
-            _person(f, i, tuple(shorten(str(x[i])) for x in columns.values()))
-            for i in f.order[:most].tolist()
-        ),
+        tuple(rows),
         at_once=10,
     )
-
-
-def _person(f: SyntheticResult, i: int, contents: tuple[str, ...]) -> Row:
-    target = f.best.targets[i]
-    headline = i == f.headline.target
-    rank = f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}"
-    cells: tuple[Content, ...] = (
-        _target_cell(f, i),
-        decimal_estimate(target.auc),
-        whisker(target.auc),
-        *(
-            Cell(percent_estimate(r.estimate, 1), doubtful=not r.resolved)
-            for r in target.tpr_at_fpr
-        ),
-        Cell(lower_bound_text(target.epsilon), (f"of {decimal(target.epsilon_limit, 2)}",)),
-        Cell(decimal(float(f.targets.scores[i]), 3), (rank,)),
-        *contents,
-    )
-    return Row(cells, Tone.BEST if headline else Tone.PLAIN)
 
 
 def _target_cell(f: SyntheticResult, i: int) -> Cell:
     name, row = target_id_and_row(f, i)
     tags = ("verdict",) if i == f.headline.target else ()
     return Cell(name, (f"row {row}",) if row else (), tags)
-
-
-def _auc_table(f: SyntheticResult) -> Table:
-    return Table(
-        "each",
-        "AUC of every attack",
-        columns=columns("Id", *(plain(f"{e.name} {e.variant}".strip()) for e in f.attacks)),
-        rows=tuple(
-            (_target_cell(f, i), *(decimal(e.targets[i].auc.value, 3) for e in f.attacks))
-            for i in f.order[:10].tolist()
-        ),
-        note="Values; their intervals are in report.json.",
-    )
 
 
 def groups(f: SyntheticResult) -> Iterator[Block]:

@@ -32,7 +32,7 @@ from privacygauge.report.numbers import (
     shorten,
 )
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import Gauge, Grade, Origin, Verdict
+from privacygauge.report.values import Grade, Origin, Verdict
 from privacygauge.tables.games.audited import PlayedGame, PlayedTables
 
 
@@ -98,12 +98,47 @@ def verdict(f: SyntheticResult) -> Verdict:
     # So few tables that they show nothing cannot show that an attack is inverted either.
     least = detectable_with(f.headline.auc, 0.5)
     if grade is NONE and least > CUTS[0]:
-        return _verdict_too_few(f, least)
+        shown = (
+            f"a mean AUC of {decimal(math.ceil(100 * least) / 100, 2)} or more would be seen in "
+            f"{rate(POWER)} of such audits"
+            if least < 1
+            else "not even a generator that copies the record would be seen for certain"
+        )
+        return untold_verdict(
+            headline="Cannot be told: too few synthetic tables to see a moderate leak",
+            sentences=(
+                "No leak was found, but an audit of this size could hardly have found one: with "
+                f"{several(f.headline.auc.n, 'synthetic table')} {shown}, and a moderate leak "
+                f"begins at {CUTS[0]:g}.",
+                *_sentences(f, NONE),
+            ),
+            advice=(
+                "Audit with more synthetic tables (--tests), or more records (--targets).",
+                "Where a fit takes too long, audit many canaries in a few fits (--fits).",
+            ),
+        )
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
     said = tuple(_sentences(f, grade))
-    unsaid = _limits_text(f, grade)
+    rest = f.n_records - len(f.targets)
+    others = f"It says little about the {several(rest, 'record')} that were not attacked. "
+    stronger = "that a stronger attack, or somebody who knows more, would do no better"
+    first = "that nothing leaks" if grade is NONE else "what else of a record could be learnt"
+    unsaid = (
+        f"{others if rest > 0 else ''}It does not say {first}, nor {stronger}. It speaks of the "
+        f"generator, set as it was here, for data sets of {several(f.sizes.records, 'record')}."
+    )
     todo = tuple(_advice(f, grade))
+    # The mean decides unless the worst record, chosen on other tables, is graver.
+    mean = f.headline.auc
+    worst = f.headline.worst.auc
+    label = "Mean AUC"
+    found = mean
+    if len(f.targets) > 1 and worst.low > mean.low:
+        label = "AUC of the record that is exposed most"
+        found = worst
+    ticks = ("0.5", f"{CUTS[0]:g}", f"{CUTS[1]:g}")
+    limits = (0.3, 0.5, *CUTS, 1.0)
     return Verdict(
         grade=grade,
         scale=GRADES,
@@ -111,46 +146,8 @@ def verdict(f: SyntheticResult) -> Verdict:
         sentences=said,
         unsaid=unsaid,
         advice=todo,
-        gauge=_gauge(f),
+        gauge=gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE),
     )
-
-
-def _verdict_too_few(f: SyntheticResult, least: float) -> Verdict:
-    """Return the verdict if nothing was found, and a moderate leak would have been missed."""
-    shown = (
-        f"a mean AUC of {decimal(math.ceil(100 * least) / 100, 2)} or more would be seen in "
-        f"{rate(POWER)} of such audits"
-        if least < 1
-        else "not even a generator that copies the record would be seen for certain"
-    )
-    return untold_verdict(
-        headline="Cannot be told: too few synthetic tables to see a moderate leak",
-        sentences=(
-            "No leak was found, but an audit of this size could hardly have found one: with "
-            f"{several(f.headline.auc.n, 'synthetic table')} {shown}, and a moderate leak begins "
-            f"at {CUTS[0]:g}.",
-            *_sentences(f, NONE),
-        ),
-        advice=(
-            "Audit with more synthetic tables (--tests), or more records (--targets).",
-            "Where a fit takes too long, audit many canaries in a few fits (--fits).",
-        ),
-    )
-
-
-def _gauge(f: SyntheticResult) -> Gauge:
-    """Return the gauge of the mean AUC, or of the worst record's AUC if that is graver."""
-    mean = f.headline.auc
-    worst = f.headline.worst.auc
-    label = "Mean AUC"
-    found = mean
-    # The mean decides unless the worst record, chosen on other tables, is graver.
-    if len(f.targets) > 1 and worst.low > mean.low:
-        label = "AUC of the record that is exposed most"
-        found = worst
-    ticks = ("0.5", f"{CUTS[0]:g}", f"{CUTS[1]:g}")
-    limits = (0.3, 0.5, *CUTS, 1.0)
-    return gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE)
 
 
 def _by_auc(f: SyntheticResult) -> Grade:
@@ -188,7 +185,29 @@ def _sentences(f: SyntheticResult, grade: Grade) -> Iterator[str]:
     n = len(f.targets)
     auc = f.headline.auc
     worst = f.headline.worst.auc
-    yield _finding_text(f)
+    title = plain(f.best.title)
+    if f.n_told:
+        many = f"{_share_text(f.n_told, n)} attacked records"
+        whom = many if n > 1 else "the one record that was attacked"
+        yield (
+            f"Somebody who sees the synthetic table can tell for {whom}, better than by guessing, "
+            f"whether {'it was' if n == 1 else 'they were'} in the data that the table was made "
+            f"from. The strongest attack was {title}."
+        )
+    else:
+        hardly = (
+            "Somebody who sees the synthetic table, and has a person's record, can hardly tell "
+            "better than by guessing whether it was in the data that the table was made from."
+        )
+        if worst.low > 0.5:
+            hardly = (
+                "Somebody who sees the synthetic table can tell for "
+                f"{target_name(f, f.headline.target)}, better than by guessing, whether it was in "
+                "the data that the table was made from; for most others hardly."
+            )
+        did = "did not clearly beat" if n == 1 else "clearly beat"
+        of = "it" if n == 1 else f"none of {count(n)} attacked records"
+        yield f"{hardly} The strongest attack, {title}, {did} guessing for {of}."
     over = f" on average over the {count(n)} records" if n > 1 else ""
     yield (
         "Shown one table that was made with a record and one that was made without it, the attack "
@@ -204,7 +223,15 @@ def _sentences(f: SyntheticResult, grade: Grade) -> Iterator[str]:
             f"{percent(worst.low)} and {percent(worst.high)}. Since it was picked there and judged "
             "on other tables, it does not look worse by luck."
         )
-    yield from _on_epsilon(f)
+    shown = f.headline.worst.epsilon
+    yield from broken_promise_text(f.promised, shown)
+    if _only_bounded(f):
+        yield (
+            f"With {rate(shown.level)} confidence epsilon is at least "
+            f"{rounded_down(shown.low, beyond=0)} "
+            "for one record, which rules out that nothing leaks. The grade is one step higher for "
+            "it."
+        )
     corrected = f", corrected for looking at {count(n)} records" if n > 1 else ""
     yield (
         f"A record counts as told if a test of its tables rules out luck{corrected}: with "
@@ -220,45 +247,6 @@ def _sentences(f: SyntheticResult, grade: Grade) -> Iterator[str]:
         yield _MATTERS
 
 
-def _finding_text(f: SyntheticResult) -> str:
-    n = len(f.targets)
-    title = plain(f.best.title)
-    if f.n_told:
-        many = f"{_share_text(f.n_told, n)} attacked records"
-        whom = many if n > 1 else "the one record that was attacked"
-        return (
-            f"Somebody who sees the synthetic table can tell for {whom}, better than by guessing, "
-            f"whether {'it was' if n == 1 else 'they were'} in the data that the table was made "
-            f"from. The strongest attack was {title}."
-        )
-    hardly = (
-        "Somebody who sees the synthetic table, and has a person's record, can hardly tell better "
-        "than by guessing whether it was in the data that the table was made from."
-    )
-    if f.headline.worst.auc.low > 0.5:
-        hardly = (
-            "Somebody who sees the synthetic table can tell for "
-            f"{target_name(f, f.headline.target)}, better than by guessing, whether it was in the "
-            "data "
-            "that the table was made from; for most others hardly."
-        )
-    did = "did not clearly beat" if n == 1 else "clearly beat"
-    of = "it" if n == 1 else f"none of {count(n)} attacked records"
-    return f"{hardly} The strongest attack, {title}, {did} guessing for {of}."
-
-
-def _on_epsilon(f: SyntheticResult) -> Iterator[str]:
-    shown = f.headline.worst.epsilon
-    yield from broken_promise_text(f.promised, shown)
-    if _only_bounded(f):
-        yield (
-            f"With {rate(shown.level)} confidence epsilon is at least "
-            f"{rounded_down(shown.low, beyond=0)} "
-            "for one record, which rules out that nothing leaks. The grade is one step higher for "
-            "it."
-        )
-
-
 def broken_promise_text(promise: float | None, shown: Estimate) -> Iterator[str]:
     """Yield a sentence if a lower bound on epsilon exceeds the generator's setting."""
     if promise is not None and shown.low > promise:
@@ -270,17 +258,6 @@ def broken_promise_text(promise: float | None, shown: Estimate) -> Iterator[str]
             f"{rate(shown.level)} confidence, for "
             f"replacing one record.{'' if shown.low > 2 * promise else may}"
         )
-
-
-def _limits_text(f: SyntheticResult, grade: Grade) -> str:
-    rest = f.n_records - len(f.targets)
-    others = f"It says little about the {several(rest, 'record')} that were not attacked. "
-    stronger = "that a stronger attack, or somebody who knows more, would do no better"
-    first = "that nothing leaks" if grade is NONE else "what else of a record could be learnt"
-    return (
-        f"{others if rest > 0 else ''}It does not say {first}, nor {stronger}. It speaks of the "
-        f"generator, set as it was here, for data sets of {several(f.sizes.records, 'record')}."
-    )
 
 
 def target_id_and_row(f: PlayedTables, i: int) -> tuple[str, str]:

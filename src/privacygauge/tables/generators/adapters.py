@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import importlib
 import inspect
 import os
@@ -34,7 +35,6 @@ from privacygauge.tables.generators.foreign import (
     SEEDS,
     code_origin,
     csv_of,
-    digest_of_file,
     drawn_seed,
     frame_of_csv,
     one_line,
@@ -115,7 +115,13 @@ class FitSample:
     def __post_init__(self) -> None:
         with theirs(self.name, 0):
             made, again = (_make_instance(self.make, 0, _ANY) for _ in range(2))
-        require_fit_and_sample(made, self.name)
+        lacks = "fit" if not callable(getattr(made, "fit", None)) else "sample or generate"
+        if lacks == "fit" or _sampler(made) is None:
+            raise InputError(
+                f"generator {self.name!r} must have fit(frame) and sample(n), but "
+                f"{type(made).__name__} has no {lacks}: give a function (frame, n, seed) that "
+                "returns a frame"
+            )
         # Both are alive at once, so that the second cannot reuse the address of the first.
         if made is again:
             raise InputError(
@@ -164,9 +170,39 @@ class FitSample:
         """Fit an object to a frame, or to several, and return its sample."""
         seed = drawn_seed(rng)
         with theirs(self.name, seed):
-            return _sample(
-                _fit(_make_instance(self.make, seed, given), given, seed), given, n, seed
-            )
+            made = _make_instance(self.make, seed, given)
+            packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
+            # The package ctgan hides the arguments of its fit from inspect.signature.
+            asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
+            named = {CATEGORIES: given.categories} if asks else {}
+            main = next(iter(given.schemas))
+            data = {main: given.data} if _keeps_tables(made, given) else given.data
+            if packages & WITHOUT_DATES:
+                frame: Any = given.data
+                dates = [one for one in given.schemas[main].columns if one.date]
+                days = {one.name: days_of(frame[one.name]) for one in dates}
+                # Whole numbers as such: these packages then make whole ones.
+                whole = {
+                    one.name: int
+                    for one in dates
+                    if one.kind == "integer" and frame[one.name].notna().all()
+                }
+                data = frame.assign(**days).astype(whole)
+            fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
+            # Some libraries return the fitted object, others None.
+            if _sampler(fitted) is None:
+                fitted = made
+            sampler = _sampler(fitted)
+            assert sampler is not None  # as checked when the generator was made
+            known = parameters_of(sampler)
+            by_name: dict[str, Any] = seed_by_name(sampler, seed)
+            if MAIN in known:
+                by_name[MAIN] = main
+            counted = next((name for name in COUNTS if name in known), None)
+            drawn = sampler(n, **by_name) if counted is None else sampler(**{counted: n}, **by_name)
+            if _keeps_tables(fitted, given) and isinstance(drawn, dict):
+                return drawn.get(main)
+            return drawn.dataframe() if callable(getattr(drawn, "dataframe", None)) else drawn
 
 
 @dataclass(frozen=True)
@@ -223,16 +259,6 @@ class Call:
         by_place = (seed,) if _seed_by_place(self.function) else ()
         with theirs(self.name, seed):
             return self.function(given.data, n, *by_place, **seed_by_name(self.function, seed))
-
-
-def require_fit_and_sample(made: object, name: str) -> None:
-    """Raise unless an object has fit, and sample or generate."""
-    lacks = "fit" if not callable(getattr(made, "fit", None)) else "sample or generate"
-    if lacks == "fit" or _sampler(made) is None:
-        raise InputError(
-            f"generator {name!r} must have fit(frame) and sample(n), but {type(made).__name__} "
-            f"has no {lacks}: give a function (frame, n, seed) that returns a frame"
-        )
 
 
 def _takes_tables(function: Callable[..., Any]) -> bool:
@@ -296,42 +322,6 @@ def _metadata(given: GeneratorInput) -> Any:
         for child in children
     ]
     return made.load_from_dict({"tables": known, "relationships": joins})
-
-
-def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
-    packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
-    # The package ctgan hides the arguments of its fit from inspect.signature.
-    asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
-    named = {CATEGORIES: given.categories} if asks else {}
-    data = {_main_table(given): given.data} if _keeps_tables(made, given) else given.data
-    if packages & WITHOUT_DATES:
-        frame: Any = given.data
-        dates = [one for one in given.schemas[_main_table(given)].columns if one.date]
-        days = {one.name: days_of(frame[one.name]) for one in dates}
-        # Whole numbers as such: these packages then make whole ones.
-        whole = {o.name: int for o in dates if o.kind == "integer" and frame[o.name].notna().all()}
-        data = frame.assign(**days).astype(whole)
-    fitted = made.fit(data, **named, **seed_by_name(made.fit, seed))
-    # Some libraries return the fitted object, others None.
-    return made if _sampler(fitted) is None else fitted
-
-
-def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:
-    sampler = _sampler(fitted)
-    assert sampler is not None
-    known = parameters_of(sampler)
-    count = next((name for name in COUNTS if name in known), None)
-    by_name: dict[str, Any] = seed_by_name(sampler, seed)
-    if MAIN in known:
-        by_name[MAIN] = _main_table(given)
-    made = sampler(n, **by_name) if count is None else sampler(**{count: n}, **by_name)
-    if _keeps_tables(fitted, given) and isinstance(made, dict):
-        return made.get(_main_table(given))
-    return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
-
-
-def _main_table(given: GeneratorInput) -> str:
-    return next(iter(given.schemas))
 
 
 def _keeps_tables(made: object, given: GeneratorInput) -> bool:
@@ -417,10 +407,14 @@ class Command:
     def describe(self) -> Mapping[str, Any]:
         """Return the arguments, and digests of the program and of files among the arguments."""
         program = shutil.which(self.args[0]) or self.args[0]
-        files = [path for path in (program, *self.args[1:]) if os.path.isfile(path)]
+        digests = {}
+        for path in (program, *self.args[1:]):
+            if os.path.isfile(path):
+                with open(path, "rb") as stream:
+                    digests[path] = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
         return {
             "command": list(self.args),
-            "files": {path: digest_of_file(path) for path in files},
+            "files": digests,
         }
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
@@ -436,11 +430,36 @@ class Command:
         with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
             stdin.write(given)
             stdin.seek(0)
-            process = self._started(stdin, stdout, stderr, filled)
+            args = list(self.args)
+            for key, value in filled.items():
+                args = [arg.replace(f"{{{key}}}", value) for arg in args]
+            variables = {f"PRIVACYGAUGE_{key.upper()}": value for key, value in filled.items()}
+            try:
+                process = subprocess.Popen(
+                    args,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env={**os.environ, **variables},
+                    start_new_session=True,  # so that its child processes can be stopped with it
+                )
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"generator {self.name!r} cannot be started ({one_line(str(error))}): correct "
+                    "the command"
+                ) from error
             try:
                 why = self._stopped(process, (stdout, stderr), most)
             finally:
-                _stop(process)
+                # Kill a program that still runs, and its child processes.
+                if process.poll() is None:
+                    if sys.platform == "win32":
+                        process.kill()
+                    else:
+                        # On macOS, killing a process that has just ended may be refused.
+                        with contextlib.suppress(ProcessLookupError, PermissionError):
+                            os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
             why = why or ("" if _size(stdout) else "wrote no table")
             if why:
                 stderr.seek(max(_size(stderr) - _TAIL_BYTES, 0))
@@ -459,28 +478,6 @@ class Command:
                 raise InputError(f"generator {self.name!r} {why}{said}: {way_out}")
             stdout.seek(0)
             return stdout.read()
-
-    def _started(
-        self, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes], filled: Mapping[str, str]
-    ) -> subprocess.Popen[bytes]:
-        args = list(self.args)
-        for key, value in filled.items():
-            args = [arg.replace(f"{{{key}}}", value) for arg in args]
-        variables = {f"PRIVACYGAUGE_{key.upper()}": value for key, value in filled.items()}
-        try:
-            return subprocess.Popen(
-                args,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env={**os.environ, **variables},
-                start_new_session=True,  # so that its child processes can be stopped with it
-            )
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"generator {self.name!r} cannot be started ({one_line(str(error))}): correct the "
-                "command"
-            ) from error
 
     def _stopped(
         self, process: subprocess.Popen[bytes], written: Sequence[IO[bytes]], most: int
@@ -507,18 +504,6 @@ class Command:
                     return f"was killed by signal {-code}"
             if left <= 0:
                 return f"did not end within its limit of {self.limit:g} seconds a table"
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Kill a running program and its child processes."""
-    if process.poll() is None:
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            # On macOS, killing a process that has just ended may be refused.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _size(file: IO[bytes]) -> int:

@@ -40,14 +40,45 @@ class Binning:
 
     def codes(self, table: Table) -> Ints:
         """Return the categories (n, F) of all records."""
-        columns = zip(self.schema.columns, table.values.T, strict=True)
-        return np.column_stack([self._codes(column, values) for column, values in columns])
+        found = []
+        for column, values in zip(self.schema.columns, table.values.T, strict=True):
+            if not column.is_number:
+                found.append(values.astype(np.int64))
+                continue
+            low, high = _ends(column)
+            n_bins = self._n_bins(column)
+            missing = np.isnan(values)
+            place = np.where(missing, low, values)
+            if column.kind == "integer":
+                first, count = _first_and_count(low, high)
+                bins = np.floor((place - first) * n_bins / count)
+            else:
+                bins = np.floor((place - low) / (high - low or 1.0) * n_bins)
+            # The largest number, and rounding, would fall into a bin past the last.
+            clipped = np.clip(bins, 0, n_bins - 1)
+            found.append(np.where(missing, n_bins, clipped).astype(np.int64))
+        return np.column_stack(found)
 
     def table(self, codes: Ints, rng: np.random.Generator) -> Table:
         """Return records from categories (n, F); numbers are drawn uniformly from their bins."""
-        columns = zip(self.schema.columns, codes.T, strict=True)
-        values = [self._values(column, found, rng) for column, found in columns]
-        return Table(self.schema, np.column_stack(values))
+        found = []
+        for column, bins in zip(self.schema.columns, codes.T, strict=True):
+            if not column.is_number:
+                found.append(bins.astype(np.float64))
+                continue
+            low, high = _ends(column)
+            n_bins = self._n_bins(column)
+            drawn = rng.random(len(bins))
+            if column.kind == "integer":
+                first, count = _first_and_count(low, high)
+                start = np.ceil(bins * count / n_bins)
+                end = np.ceil((bins + 1) * count / n_bins)
+                values = first + start + np.floor(drawn * (end - start))
+            else:
+                values = low + (bins + drawn) / n_bins * (high - low)
+            # Bin n_bins, if present, is that of missing numbers.
+            found.append(np.where(bins == n_bins, np.nan, np.clip(values, low, high)))
+        return Table(self.schema, np.column_stack(found))
 
     def ends(self, record: Floats) -> Floats:
         """Return the smallest and largest value, (F, 2), in the bin of each value of a record.
@@ -55,64 +86,33 @@ class Binning:
         Both are the value itself for a category, for a missing number, and in a column of one
         value.
         """
-        values = zip(self.schema.columns, record.tolist(), strict=True)
-        return np.array([self._ends_of_bin(column, value) for column, value in values])
-
-    def _ends_of_bin(self, column: Column, value: float) -> tuple[float, float]:
-        if not column.is_number or math.isnan(value) or column.low == column.high:
-            return value, value
-        low, high = _ends(column)
-        n_bins = self._n_bins(column)
-        if column.kind == "integer":
-            first, count = _first_and_count(low, high)
-            place = int((value - first) * n_bins // count)
-            # The inverse of the floor in `_codes`: bin i starts at the smallest whole number mapped
-            # to it.
-            start, end = (math.ceil(i * count / n_bins) for i in (place, place + 1))
-            return first + start, first + end - 1.0
-        width = (high - low) / n_bins
-        place = min(int((value - low) / width), n_bins - 1)
-        # A bin excludes its right end, except for the last bin.
-        last = place == n_bins - 1
-        return low + place * width, high if last else np.nextafter(low + (place + 1) * width, 0.0)
+        ends = []
+        for column, value in zip(self.schema.columns, record.tolist(), strict=True):
+            if not column.is_number or math.isnan(value) or column.low == column.high:
+                ends.append((value, value))
+                continue
+            low, high = _ends(column)
+            n_bins = self._n_bins(column)
+            if column.kind == "integer":
+                first, count = _first_and_count(low, high)
+                place = int((value - first) * n_bins // count)
+                # The inverse of the floor in `codes`: bin i starts at the smallest whole number
+                # mapped to it.
+                start, end = (math.ceil(i * count / n_bins) for i in (place, place + 1))
+                ends.append((first + start, first + end - 1.0))
+                continue
+            width = (high - low) / n_bins
+            place = min(int((value - low) / width), n_bins - 1)
+            # A bin excludes its right end, except for the last bin.
+            right = np.nextafter(low + (place + 1) * width, 0.0)
+            ends.append((low + place * width, high if place == n_bins - 1 else right))
+        return np.array(ends)
 
     def _n_bins(self, column: Column) -> int:
         low, high = _ends(column)
         if column.kind == "integer":
             return min(self.bins, _first_and_count(low, high)[1])
         return self.bins if high > low else 1
-
-    def _codes(self, column: Column, values: Floats) -> Ints:
-        if not column.is_number:
-            return values.astype(np.int64)
-        low, high = _ends(column)
-        n_bins = self._n_bins(column)
-        missing = np.isnan(values)
-        place = np.where(missing, low, values)
-        if column.kind == "integer":
-            first, count = _first_and_count(low, high)
-            found = np.floor((place - first) * n_bins / count)
-        else:
-            found = np.floor((place - low) / (high - low or 1.0) * n_bins)
-        # The largest number, and rounding, would fall into a bin past the last.
-        clipped = np.clip(found, 0, n_bins - 1)
-        return np.where(missing, n_bins, clipped).astype(np.int64)
-
-    def _values(self, column: Column, codes: Ints, rng: np.random.Generator) -> Floats:
-        if not column.is_number:
-            return codes.astype(np.float64)
-        low, high = _ends(column)
-        n_bins = self._n_bins(column)
-        drawn = rng.random(len(codes))
-        if column.kind == "integer":
-            first, count = _first_and_count(low, high)
-            start = np.ceil(codes * count / n_bins)
-            end = np.ceil((codes + 1) * count / n_bins)
-            values = first + start + np.floor(drawn * (end - start))
-        else:
-            values = low + (codes + drawn) / n_bins * (high - low)
-        # Bin n_bins, if present, is that of missing numbers.
-        return np.where(codes == n_bins, np.nan, np.clip(values, low, high))
 
 
 def _ends(column: Column) -> tuple[float, float]:
@@ -177,16 +177,15 @@ class QuantileBins:
 
     def codes(self, table: Table) -> Ints:
         """Return the codes (n, F) of a table's records."""
-        columns = zip(self.edges, self.places, table.values.T, strict=True)
-        return np.column_stack([_codes(*column) for column in columns])
-
-
-def _codes(edges: Floats | None, place: Ints | None, values: Floats) -> Ints:
-    if edges is None:
-        codes = values.astype(np.int64)
-        return codes if place is None else place[codes]
-    missing = np.isnan(values)
-    return np.where(missing, len(edges) + 1, np.searchsorted(edges, values, side="left"))
+        found = []
+        for edges, place, values in zip(self.edges, self.places, table.values.T, strict=True):
+            if edges is None:
+                codes = values.astype(np.int64)
+                found.append(codes if place is None else place[codes])
+                continue
+            bins = np.searchsorted(edges, values, side="left")
+            found.append(np.where(np.isnan(values), len(edges) + 1, bins))
+        return np.column_stack(found)
 
 
 def log_densities(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import functools
-import hashlib
 import inspect
 import io
 import math
@@ -21,7 +20,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,8 +85,33 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
     >>> table_from(pd.DataFrame({"age": [20.0, 33.0]}), schema, 2, "mine").values.ravel()
     array([20., 33.])
     """
-    given = _frame(frame, name)
-    _check_columns(given, schema, name)
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(
+            f"generator {name!r} must return a pandas or polars frame, got "
+            f"{type(frame).__name__}: return a frame with the columns of the one it was given"
+        )
+    labels = [str(label) for label in frame.columns]
+    given = frame.set_axis(labels, axis=1).reset_index(drop=True)
+    found = list(given.columns)
+    wrong = {
+        "lacks": [label for label in schema.names if label not in found],
+        "has besides": [label for label in found if label not in schema.names],
+        "has twice": sorted({label for label in found if found.count(label) > 1}),
+    }
+    said = [
+        f"{verb} {checks.short_list(repr(one_line(label, 40)) for label in labels)}"
+        for verb, labels in wrong.items()
+        if labels
+    ]
+    if said:
+        raise InputError(
+            f"generator {name!r} must return the columns of the table, but what it returned "
+            f"{' and '.join(said)}: return each once, under its name, and no others"
+        )
     if len(given) != n:
         raise InputError(
             f"generator {name!r} must return as many records as it is asked for, {n}, got "
@@ -115,38 +138,6 @@ def one_line(text: str, most: int = 200) -> str:
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     words = " ".join(plain.split())
     return words if len(words) <= most else words[: most - 3] + "..."
-
-
-def _frame(frame: object, name: str) -> pd.DataFrame:
-    import pandas as pd
-
-    if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
-        frame = frame.to_pandas()
-    if not isinstance(frame, pd.DataFrame):
-        raise InputError(
-            f"generator {name!r} must return a pandas or polars frame, got "
-            f"{type(frame).__name__}: return a frame with the columns of the one it was given"
-        )
-    return frame.set_axis([str(label) for label in frame.columns], axis=1).reset_index(drop=True)
-
-
-def _check_columns(frame: pd.DataFrame, schema: Schema, name: str) -> None:
-    found = list(frame.columns)
-    wrong = {
-        "lacks": [label for label in schema.names if label not in found],
-        "has besides": [label for label in found if label not in schema.names],
-        "has twice": sorted({label for label in found if found.count(label) > 1}),
-    }
-    said = [
-        f"{verb} {checks.short_list(repr(one_line(label, 40)) for label in labels)}"
-        for verb, labels in wrong.items()
-        if labels
-    ]
-    if said:
-        raise InputError(
-            f"generator {name!r} must return the columns of the table, but what it returned "
-            f"{' and '.join(said)}: return each once, under its name, and no others"
-        )
 
 
 def _inside(given: pd.Series[Any], column: Column, name: str) -> tuple[Floats, int]:
@@ -197,7 +188,12 @@ def csv_of(table: Table) -> str:
 
     Numbers have as many digits as needed to read the same number back; whole numbers have no point.
     """
-    require_no_empty_category(table.schema)
+    for column in table.schema.columns:
+        if "" in column.categories:
+            raise InputError(
+                f"column {column.name!r} has the empty text as a category, which CSV cannot tell "
+                "from a missing value: give the category a name"
+            )
     columns = zip(table.schema.columns, table.values.T, strict=True)
     rows = zip(*(_texts(column, values) for column, values in columns), strict=True)
     lines = []
@@ -234,7 +230,24 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    header, rows = _rows(content, name)
+    try:
+        # Spreadsheets and Windows programs put a byte order mark in front.
+        text = content.decode("utf-8-sig")
+        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header, *rows = [row for row in lines if row] or [[]]
+    except UnicodeDecodeError as error:
+        raise _no_csv(name, f"not in UTF-8, {error.reason} at byte {error.start}") from error
+    except csv.Error as error:
+        raise _no_csv(name, str(error)) from error
+    if not header:
+        raise _no_csv(name, "it has no lines")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            raise _no_csv(
+                name,
+                f"record {number} has {len(row)} fields, the header "
+                f"{len(header)}: {one_line(','.join(row), 60)!r}",
+            )
     numbers = {schema.names[j] for j in schema.numbers}
     fields = zip(*rows, strict=True) if rows else ((),) * len(header)
     columns = [
@@ -243,16 +256,6 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     ]
     # By position: the header may repeat a name, which `table_from` reports.
     return pd.DataFrame(dict(enumerate(columns))).set_axis(header, axis=1)
-
-
-def require_no_empty_category(schema: Schema) -> None:
-    """Raise on an empty category, which CSV cannot distinguish from a missing value."""
-    for column in schema.columns:
-        if "" in column.categories:
-            raise InputError(
-                f"column {column.name!r} has the empty text as a category, which CSV cannot tell "
-                "from a missing value: give the category a name"
-            )
 
 
 def _texts(column: Column, values: Floats) -> Iterable[str]:
@@ -266,29 +269,6 @@ def _texts(column: Column, values: Floats) -> Iterable[str]:
         "" if math.isnan(value) else str(int(value)) if whole else repr(value)
         for value in values.tolist()
     ]
-
-
-def _rows(content: bytes, name: str) -> tuple[list[str], list[list[str]]]:
-    try:
-        # Spreadsheets and Windows programs put a byte order mark in front.
-        text = content.decode("utf-8-sig")
-        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-        rows = [row for row in lines if row]
-    except UnicodeDecodeError as error:
-        raise _no_csv(name, f"not in UTF-8, {error.reason} at byte {error.start}") from error
-    except csv.Error as error:
-        raise _no_csv(name, str(error)) from error
-    if not rows:
-        raise _no_csv(name, "it has no lines")
-    header = rows[0]
-    for number, row in enumerate(rows[1:], start=1):
-        if len(row) != len(header):
-            raise _no_csv(
-                name,
-                f"record {number} has {len(row)} fields, the header "
-                f"{len(header)}: {one_line(','.join(row), 60)!r}",
-            )
-    return header, rows[1:]
 
 
 def _no_csv(name: str, why: str) -> InputError:
@@ -438,12 +418,6 @@ def code_origin(thing: object) -> Mapping[str, str]:
     name = f"{module}.{getattr(code, '__qualname__', type(code).__name__)}"
     known = version_of(module)
     return {"name": name, "version": known} if known else {"name": name}
-
-
-def digest_of_file(path: str | Path) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a file's content."""
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
 
 
 def short_name(thing: object) -> str:

@@ -103,41 +103,28 @@ def learn_cart(
     if sorted(chosen) != list(range(n_columns)):
         raise InputError(f"order must name each of {n_columns} columns once, got {list(chosen)}")
     from sklearn import config_context
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     singles = np.ascontiguousarray(values[:, chosen], np.float32)
     # scikit-learn's own checks would take as long as the trees.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        leaves = tuple(
-            _grown(
-                singles[:, :j],
-                values[:, column],
-                categorical=bool(categorical[column]),
-                least=least,
-                rng=rng,
-            )
-            for j, column in enumerate(chosen)
-        )
-    return Sequential(chosen, leaves)
-
-
-def _grown(
-    before: Singles, values: Floats, categorical: bool, least: int, rng: np.random.Generator
-) -> Leaves:
-    n = len(values)
-    # No tree: a first column, too few records for two leaves, or a constant one. One leaf holds
-    # all.
-    if before.shape[1] == 0 or n < 2 * least or (values == values[0]).all():
-        return Leaves(None, values, np.zeros(1, np.int64), np.array([n]))
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-    kind = DecisionTreeClassifier if categorical else DecisionTreeRegressor
-    model = kind(min_samples_leaf=least, random_state=int(rng.integers(2**31)))
-    known = np.ascontiguousarray(before)
-    model.fit(known, values, check_input=False)
-    tree = model.tree_
-    leaf = tree.apply(known)
-    count = np.bincount(leaf, minlength=tree.node_count)
-    return Leaves(tree, values[np.argsort(leaf, kind="stable")], np.cumsum(count) - count, count)
+        leaves = []
+        for j, column in enumerate(chosen):
+            own = values[:, column]
+            # No tree: a first column, too few records for two leaves, or a constant one. One leaf
+            # holds all.
+            if j == 0 or n < 2 * least or (own == own[0]).all():
+                leaves.append(Leaves(None, own, np.zeros(1, np.int64), np.array([n])))
+                continue
+            kind = DecisionTreeClassifier if categorical[column] else DecisionTreeRegressor
+            model = kind(min_samples_leaf=least, random_state=int(rng.integers(2**31)))
+            before = np.ascontiguousarray(singles[:, :j])
+            model.fit(before, own, check_input=False)
+            leaf = model.tree_.apply(before)
+            count = np.bincount(leaf, minlength=model.tree_.node_count)
+            in_order = own[np.argsort(leaf, kind="stable")]
+            leaves.append(Leaves(model.tree_, in_order, np.cumsum(count) - count, count))
+    return Sequential(chosen, tuple(leaves))
 
 
 class Generator(Protocol):
@@ -242,18 +229,16 @@ class SynthPop:
         )
         values = np.where(np.isnan(table.values), stand_in, table.values)
         categorical = np.array([not column.is_number for column in table.schema.columns])
-        made = learn_cart(values, categorical, rng, order=self._order(table), least=self.least)
+        order = None
+        if self.order is not None:
+            names = list(table.schema.names)
+            unknown = [name for name in self.order if name not in names]
+            if unknown:
+                raise InputError(f"order names {unknown[0]!r}, which is not a column of the table")
+            order = [names.index(name) for name in self.order]
+        made = learn_cart(values, categorical, rng, order=order, least=self.least)
         drawn = made.sample(n, rng)
         return Table(table.schema, np.where(drawn == stand_in, np.nan, drawn))
-
-    def _order(self, table: Table) -> Sequence[int] | None:
-        if self.order is None:
-            return None
-        names = list(table.schema.names)
-        unknown = [name for name in self.order if name not in names]
-        if unknown:
-            raise InputError(f"order names {unknown[0]!r}, which is not a column of the table")
-        return [names.index(name) for name in self.order]
 
 
 @dataclass(frozen=True)

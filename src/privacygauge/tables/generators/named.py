@@ -79,12 +79,37 @@ def generator_named(
     if name not in GENERATORS:
         raise InputError(f"generator must be one of {', '.join(GENERATORS)}, got {name!r}")
     options = {"epsilon": epsilon, "degree": degree, "bins": bins, "least": least, "order": order}
-    given = {key: value for key, value in options.items() if value is not None}
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    kind = GENERATORS[name]
+    known = [field.name for field in fields(kind)]
+    hints = get_type_hints(kind)
     for key, value in _pairs(written, text).items() if colon else ():
         if key in given:
             raise InputError(f"{key} of {name} is given twice, got {given[key]} and {value!r}")
-        given[key] = _parse_option(name, key, value)
-    return _make_generator(name, given)
+        _require_option(name, key, known)
+        hint = hints[key]
+        if hint not in (int, float):
+            given[key] = tuple(value.split("+"))
+            continue
+        try:
+            given[key] = hint(value)
+        except ValueError as error:
+            wanted = "a whole number" if hint is int else "a number"
+            raise InputError(f"{key} of {name} must be {wanted}, got {value!r}") from error
+    for key, value in given.items():
+        _require_option(name, key, known)
+        number = isinstance(value, int | float)
+        if number and not math.isfinite(value):
+            raise InputError(f"{key} of {name} must be a finite number, got {value}")
+        if number and hints[key] is int and value < 1:
+            raise InputError(f"{key} of {name} must be at least 1, got {value}")
+    if name == "privbayes" and "epsilon" not in given:
+        raise InputError(
+            "privbayes needs the epsilon of its differential privacy: privbayes:epsilon=1"
+        )
+    columns = {"order": tuple(given["order"])} if "order" in given else {}
+    made: Generator = kind(**{**given, **columns})
+    return made
 
 
 def is_named(text: str) -> bool:
@@ -137,25 +162,6 @@ def _is_generator(thing: object) -> bool:
     return all(hasattr(thing, part) for part in ("name", "describe", "generate"))
 
 
-def _make_generator(name: str, given: Mapping[str, Any]) -> Generator:
-    kind = GENERATORS[name]
-    known = [field.name for field in fields(kind)]
-    for key, value in given.items():
-        _require_option(name, key, known)
-        number = isinstance(value, int | float)
-        if number and not math.isfinite(value):
-            raise InputError(f"{key} of {name} must be a finite number, got {value}")
-        if number and get_type_hints(kind)[key] is int and value < 1:
-            raise InputError(f"{key} of {name} must be at least 1, got {value}")
-    if name == "privbayes" and "epsilon" not in given:
-        raise InputError(
-            "privbayes needs the epsilon of its differential privacy: privbayes:epsilon=1"
-        )
-    order = {"order": tuple(given["order"])} if "order" in given else {}
-    made: Generator = kind(**{**given, **order})
-    return made
-
-
 def _require_option(name: str, key: str, known: Sequence[str]) -> None:
     if key not in known:
         has = f"has {checks.short_list(known)}" if known else "has none"
@@ -176,19 +182,6 @@ def _pairs(written: str, text: str) -> dict[str, str]:
     return pairs
 
 
-def _parse_option(name: str, key: str, value: str) -> Any:
-    kind = GENERATORS[name]
-    _require_option(name, key, [field.name for field in fields(kind)])
-    hint = get_type_hints(kind)[key]
-    if hint not in (int, float):
-        return tuple(value.split("+"))
-    try:
-        return hint(value)
-    except ValueError as error:
-        wanted = "a whole number" if hint is int else "a number"
-        raise InputError(f"{key} of {name} must be {wanted}, got {value!r}") from error
-
-
 # Generators as written on a command line, or as recorded in a finished run.
 
 
@@ -205,10 +198,15 @@ def written_generator(text: str, run: Path | None = None) -> Generator:
     Raises
     ------
     InputError
-        If the text names none.
+        If the text names none, or the folder holds no run, or one that made no tables.
     """
     if run is not None and names_code(text):
-        return recorded_generator(run)
+        plan = read_run(run).plan
+        settings: dict[str, Any] = json.loads(plan.to_json())["settings"]
+        if "generator" not in settings:
+            raise InputError(f"{run} holds no synthetic tables")
+        said = {k.removeprefix(_SAID): v for k, v in settings.items() if k.startswith(_SAID)}
+        return RecordedGenerator(str(settings["generator"]), said, plan.code)
     if text.startswith(PROGRAM):
         return Command(text.removeprefix(PROGRAM))
     if is_named(text):
@@ -245,19 +243,3 @@ class RecordedGenerator(RecordedCode):
             f"the run does not hold all that its report needs of {self.name}: privacygauge resume "
             "goes on, given the generator"
         )
-
-
-def recorded_generator(run: str | Path) -> RecordedGenerator:
-    """Return the record of a run's generator.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no run, or a run that made no tables.
-    """
-    plan = read_run(run).plan
-    settings: dict[str, Any] = json.loads(plan.to_json())["settings"]
-    if "generator" not in settings:
-        raise InputError(f"{run} holds no synthetic tables")
-    said = {k.removeprefix(_SAID): v for k, v in settings.items() if k.startswith(_SAID)}
-    return RecordedGenerator(str(settings["generator"]), said, plan.code)

@@ -294,7 +294,15 @@ def learn_privbayes(
     for place, node in enumerate(nodes):
         counts = noisy.get(place)
         if counts is None:
-            counts = _from_first(noisy[first], nodes[first], node, sizes)
+            # An early node: summed over the attributes of the first full table that it lacks.
+            axes = (*nodes[first].parents, nodes[first].attribute)
+            whole = noisy[first].reshape([sizes[a] for a in axes])
+            kept = (*node.parents, node.attribute)
+            summed = whole.sum(axis=tuple(i for i, a in enumerate(axes) if a not in kept))
+            # The axes left are in the order of that table; the node's parents may have another.
+            left = [a for a in axes if a in kept]
+            ordered = np.transpose(summed, [left.index(a) for a in kept])
+            counts = ordered.reshape(-1, sizes[node.attribute])
         tables.append(normalise_weights(counts, np.ones(sizes[node.attribute])))
     return Network(nodes, tuple(tables), sizes)
 
@@ -349,18 +357,3 @@ def noisy_counts(
     tables, epsilon = budget
     counts = joint_counts(codes, node, sizes).astype(np.float64)
     return np.maximum(counts + rng.laplace(scale=2 * tables / epsilon, size=counts.shape), 0.0)
-
-
-def _from_first(counts: Floats, first: Node, node: Node, sizes: tuple[int, ...]) -> Floats:
-    """Return the counts of an early node, summed from the table of the first full one.
-
-    All attributes before that one are its parents.
-    """
-    axes = (*first.parents, first.attribute)
-    whole = counts.reshape([sizes[a] for a in axes])
-    kept = (*node.parents, node.attribute)
-    summed = whole.sum(axis=tuple(i for i, a in enumerate(axes) if a not in kept))
-    # The axes left are in the order of the first table; the node's parents may have another order.
-    left = [a for a in axes if a in kept]
-    ordered = np.transpose(summed, [left.index(a) for a in kept])
-    return np.asarray(ordered.reshape(-1, sizes[node.attribute]), np.float64)

@@ -117,11 +117,22 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
         n = len(people[0][0])
         s = len(known)
         copied = column.met(people[0][0], known)
-        by_chance, pairs = _equal_pairs(column, people)
+        # Equal pairs of different people's values, and all such pairs.
+        by_chance = 0
+        pairs = 0
+        for values, owner in people:
+            within = len(values) - len(set(values))
+            if column.is_free:
+                contained = stands_within(values, values, (owner, owner))
+                within = max(within, -(-int(contained.sum()) // 2))  # two equal texts are one pair
+            by_chance += within
+            pairs += len(values) * (len(values) - 1) // 2
         # First test: real against holdout, each value of a side being met with the same
         # probability.
         if len(people) == 2:
             others = people[1][0]
+            by_chance += len(column.met(people[0][0], others))
+            pairs += n * len(others)
             met = len(column.met(others, known) - copied)
             beside = binom.sf(len(copied) - 1, len(copied) + met, n / (n + len(others)))
             if beside > most_by_chance(met):
@@ -195,6 +206,7 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
     error = 1 - level
     of_real, of_holdout = map(np.unique, released.units)
     # People on both sides are nobody's: they are no evidence of either.
+    both = set(of_real.tolist()) & set(of_holdout.tolist())
     real_people = np.setdiff1d(of_real, of_holdout)
     n = len(real_people)
     everyone = n + len(np.setdiff1d(of_holdout, of_real))
@@ -202,7 +214,19 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
     for column in _columns(released):
         if column.is_free or column.holdout is None:
             continue
-        met, n_twice = _met_alone(column, released.units)
+        values, owners = _of_people(
+            np.concatenate([column.real, column.holdout]), np.concatenate(released.units)
+        )
+        count = Counter(values)
+        n_twice = sum(times == 2 for times in count.values())
+        known = set(column.made)
+        # The owners of the synthetic values of one person, one value per owner.
+        alone = {
+            owner: value
+            for value, owner in zip(values, owners.tolist(), strict=True)
+            if count[value] == 1 and value in known and owner not in both
+        }
+        met = {value: owner for owner, value in alone.items()}
         k = len(met)
         # Even if all were real people, the column could show nothing.
         if hypergeom.sf(k - 1, everyone, n, k) > error:
@@ -248,24 +272,6 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
                 method="people with a value of their own, hypergeometric",
             ),
         )
-
-
-def _met_alone(column: _Column, units: tuple[Ints, Ints]) -> tuple[dict[object, int], int]:
-    """Return the owners of synthetic values of one person, and how many values two have."""
-    assert column.holdout is not None  # a control
-    values, owners = _of_people(
-        np.concatenate([column.real, column.holdout]), np.concatenate(units)
-    )
-    count = Counter(values)
-    known = set(column.made)
-    both = set(units[0].tolist()) & set(units[1].tolist())
-    alone = {
-        owner: value
-        for value, owner in zip(values, owners.tolist(), strict=True)
-        if count[value] == 1 and value in known and owner not in both
-    }
-    met = {value: owner for owner, value in alone.items()}
-    return met, sum(times == 2 for times in count.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,22 +345,6 @@ def _of_people(values: Values, unit: Ints) -> tuple[Values, Ints]:
     pairs = dict.fromkeys(zip(values, unit.tolist(), strict=True))
     there = [(value, owner) for value, owner in pairs if value is not None]
     return np.array([x for x, _ in there], object), np.array([x for _, x in there], np.int64)
-
-
-def _equal_pairs(column: _Column, sides: list[tuple[Values, Ints]]) -> tuple[int, int]:
-    """Return how many pairs of different people's values are equal, and how many there are."""
-    equal = pairs = 0
-    for values, owner in sides:
-        within = len(values) - len(set(values))
-        if column.is_free:
-            contained = stands_within(values, values, (owner, owner))
-            within = max(within, -(-int(contained.sum()) // 2))  # two equal texts are one pair
-        equal += within
-        pairs += len(values) * (len(values) - 1) // 2
-    if len(sides) == 2:
-        equal += len(column.met(sides[0][0], sides[1][0]))
-        pairs += len(sides[0][0]) * len(sides[1][0])
-    return equal, pairs
 
 
 def shared_runs(

@@ -102,7 +102,15 @@ def crowds(released: ReleasedTables, rng: np.random.Generator, level: float) -> 
     found: dict[int, Crowd] = {}
     for place in largest.tolist() if tail is not None else ():
         rows = some[nearest[0] == place]
-        middle = _middle(made, of_made, rows)
+        # The median of the densest half of the rows, found by the synthetic rows alone.
+        k = max(_FEWEST // 2, len(rows) // 2)
+        middle = _median(made[rows], of_made.numbers)
+        for _ in range(_STEPS):
+            near = np.argsort(-of_made.to(middle), kind="stable")[:k]
+            before = middle
+            middle = _median(made[near], of_made.numbers)
+            if np.array_equal(before, middle, equal_nan=True):
+                break
         row, margin = _margin(of_people.to(middle), owner)
         assert tail is not None  # or there are no places
         chance = _CROWDS * tail.beyond(margin)
@@ -151,19 +159,6 @@ class _Nearness:
             alike = missing == np.isnan(value) if self.numbers[j] else self._columns[j] == value
             found += np.where(alike, self._worth[wide], 0.0)
         return found
-
-
-def _middle(made: Table, of_made: _Nearness, rows: Ints) -> Floats:
-    """Return the median of the densest half of the rows, found by the synthetic rows alone."""
-    k = max(_FEWEST // 2, len(rows) // 2)
-    middle = _median(made[rows], of_made.numbers)
-    for _ in range(_STEPS):
-        near = np.argsort(-of_made.to(middle), kind="stable")[:k]
-        before = middle
-        middle = _median(made[near], of_made.numbers)
-        if np.array_equal(before, middle, equal_nan=True):
-            break
-    return middle
 
 
 def _median(table: Table, numbers: list[bool]) -> Floats:

@@ -101,9 +101,21 @@ def filtered_against(
         holdout = look.holdout <= look.threshold
         if real.mean() > MISSING * holdout.mean():
             continue
-        auc = _absence_auc(real, holdout, each)
+        # Records without a match are taken for members: the AUC is (1 + advantage) / 2.
+        ours, others = (rates.proportion(side, None, each) for side in (real, holdout))
+        value = others.value - ours.value
+        low = value - math.hypot(others.value - others.low, ours.high - ours.value)
+        high = value + math.hypot(others.high - others.value, ours.value - ours.low)
+        auc = Estimate(
+            value=0.5 + value / 2,
+            low=max(0.0, 0.5 + low / 2),
+            high=min(1.0, 0.5 + high / 2),
+            level=each,
+            n=min(ours.n, others.n),
+            method="difference of exact limits (MOVER), Bonferroni over thresholds",
+        )
         if auc.low > 0.5 and sample.is_filter(look, looks):
-            met = sample.to_as_many(look.metric) <= look.threshold
+            met = sample.of_holdout[look.metric][0] <= look.threshold
             found.append(
                 Filtered(
                     equal=look.threshold == 0,
@@ -114,22 +126,6 @@ def filtered_against(
                 )
             )
     return max(found, key=lambda one: one.auc.low, default=None)
-
-
-def _absence_auc(real: Bools, holdout: Bools, level: float) -> Estimate:
-    """Return the AUC of taking records without a match for members: (1 + advantage) / 2."""
-    ours, others = (rates.proportion(side, None, level) for side in (real, holdout))
-    value = others.value - ours.value
-    low = value - math.hypot(others.value - others.low, ours.high - ours.value)
-    high = value + math.hypot(others.high - others.value, ours.value - ours.low)
-    return Estimate(
-        value=0.5 + value / 2,
-        low=max(0.0, 0.5 + low / 2),
-        high=min(1.0, 0.5 + high / 2),
-        level=level,
-        n=min(ours.n, others.n),
-        method="difference of exact limits (MOVER), Bonferroni over thresholds",
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,47 +187,34 @@ class _Sample:
 
     def is_filter(self, look: _Look, looks: list[_Look]) -> bool:
         """Return whether a filter explains a look, and swapped files do not."""
-        by_chance = self.to_as_many(look.metric) <= look.threshold
-        if (look.real <= look.threshold).mean() > MISSING * by_chance.mean():
+        to_as_many, to_real, to_own = self.of_holdout[look.metric]
+        real = look.real <= look.threshold
+        by_chance = float((to_as_many <= look.threshold).mean())
+        if real.mean() > MISSING * by_chance:
             return False
-        met = self._of_holdout[look.metric][1] <= look.threshold
         found = look.holdout <= look.threshold
+        # Strata of the holdout by its density around each record.
+        rank = rankdata(to_own, method="min") - 1
+        strata = np.minimum(rank * _STRATA // len(to_own), _STRATA - 1).astype(np.int64)
         sure = SURE_NEAR if look.threshold else SURE_EQUAL
-        if _exclusion_p_value(found, met, self._strata(look.metric)) <= sure:
+        if _exclusion_p_value(found, to_real <= look.threshold, strata) <= sure:
             return True
-        return look.threshold > 0 and self._is_gap(look, looks)
-
-    def _is_gap(self, look: _Look, looks: list[_Look]) -> bool:
-        """Return whether real records have next to no near matches, and the holdout usual ones."""
-        to_real = self.to_as_many(look.metric)
-        met = float((to_real <= look.threshold).mean())
-        found = float((look.holdout <= look.threshold).mean())
-        k = int((look.real <= look.threshold).sum())
-        # Synthetic rows around holdout records are met by real ones as those records are. Half of
-        # that allows for rows that lie apart from people.
-        expected = len(look.real) * found * met / 2
-        if found < met / 3 or poisson.cdf(k, expected) > SURE_NEAR:
+        # A gap: real records have next to no near matches, and the holdout usual ones. Synthetic
+        # rows around holdout records are met by real ones as those records are. Half of that
+        # allows for rows that lie apart from people.
+        expected = len(real) * float(found.mean()) * by_chance / 2
+        few = poisson.cdf(int(real.sum()), expected) <= SURE_NEAR
+        if look.threshold == 0 or found.mean() < by_chance / 3 or not few:
             return False
         # Copies of the holdout, blurred or not, are nearer to it than other people are.
         return all(
-            (other.holdout <= other.threshold).mean() <= (to_real <= other.threshold).mean()
+            (other.holdout <= other.threshold).mean() <= (to_as_many <= other.threshold).mean()
             for other in looks
             if other.metric == look.metric
         )
 
-    def to_as_many(self, metric: str) -> Floats:
-        """Return the distance of each holdout record to the nearest of as many real records."""
-        return self._of_holdout[metric][0]
-
-    def _strata(self, metric: str) -> Ints:
-        """Return strata of the holdout by its density around each record."""
-        away = self._of_holdout[metric][2]
-        rank = rankdata(away, method="min") - 1
-        strata: Ints = np.minimum(rank * _STRATA // len(away), _STRATA - 1).astype(np.int64)
-        return strata
-
     @cached_property
-    def _of_holdout(self) -> dict[str, tuple[Floats, Floats, Floats]]:
+    def of_holdout(self) -> dict[str, tuple[Floats, Floats, Floats]]:
         """Distances of holdout records to as many real records, to all, and to each other."""
         holdout = self.asked[1]
         return {

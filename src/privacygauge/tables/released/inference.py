@@ -93,7 +93,27 @@ def inference(
     known = Encoded(released.synthetic, asked, columns, rng)
     told = []
     for j in columns:
-        told.append(_infer_column(released, j, asked=asked, known=known, rng=rng))
+        column = released.schema.columns[j]
+        off = 0.0
+        if column.is_number:
+            real = released.real.values[:, j]
+            there = real[~np.isnan(real)]
+            if len(there):
+                # Quantiles, so that a single outlier does not widen the tolerance.
+                low, high = np.quantile(there, [0.05, 0.95])
+                off = float(TOLERANCE * (high - low))
+        truth = [side.values[:, j] for side in asked]
+        guess = best_guesses(known, j, off, rng)
+        constant = most_often_right(released.synthetic.values[:, j], off)
+        within = f"off by at most {off:g}" if off else "equal"
+        told.append(
+            _SecretGuesses(
+                [agrees(some, true, off) for some, true in zip(guess.values, truth, strict=True)],
+                [agrees(np.full(len(true), constant), true, off) for true in truth],
+                f"{column.name} is guessed from all other columns by {guess.attacker}, taught by "
+                f"the synthetic table, and told where the guess is {within}",
+            )
+        )
         step()
     notes = released.notes
     last = len(sides)
@@ -147,35 +167,6 @@ def _hits(
         control_unit=owners[1] if len(right) > 1 else None,
         baseline_unit=owners[0],
         notes=notes,
-    )
-
-
-def _infer_column(
-    released: ReleasedTables,
-    j: int,
-    asked: Sequence[Table],
-    known: Encoded,
-    rng: np.random.Generator,
-) -> _SecretGuesses:
-    column = released.schema.columns[j]
-    made = released.synthetic
-    off = 0.0
-    if column.is_number:
-        real = released.real.values[:, j]
-        there = real[~np.isnan(real)]
-        if len(there):
-            # Quantiles, so that a single outlier does not widen the tolerance.
-            low, high = np.quantile(there, [0.05, 0.95])
-            off = float(TOLERANCE * (high - low))
-    truth = [side.values[:, j] for side in asked]
-    guess = best_guesses(known, j, off, rng)
-    constant = most_often_right(made.values[:, j], off)
-    within = f"off by at most {off:g}" if off else "equal"
-    return _SecretGuesses(
-        [agrees(some, true, off) for some, true in zip(guess.values, truth, strict=True)],
-        [agrees(np.full(len(true), constant), true, off) for true in truth],
-        f"{column.name} is guessed from all other columns by {guess.attacker}, taught by the "
-        f"synthetic table, and told where the guess is {within}",
     )
 
 

@@ -9,8 +9,8 @@ from math import comb
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.tables.distance import Cosine, Distance, Minkowski, Rough, Space, rough_of
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.tables.distance import Cosine, Distance, Minkowski, Space, rough_of
 from privacygauge.tables.nearest import keys_of
 from privacygauge.tables.table import Schema
 
@@ -66,18 +66,9 @@ def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
     # The first point of each group of equal points, in the order given.
     both = np.hstack([space.codes[among], space.numbers[among]])
     distinct = among[np.sort(np.unique(both, axis=0, return_index=True)[1])]
-    distance, place, left = _by_level(space, asked, distinct)
-    # Points that are left have no place yet; theirs is overwritten in the next line.
-    row = distinct[np.minimum(place, len(distinct) - 1)]
-    distance[left], row[left] = _among_all(space, asked[left], distinct)
-    return Nearest(distance, row)
-
-
-def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Bools]:
-    """Return the nearest distances found, their positions, and a mask of unsettled points."""
     n = len(asked)
     width = space.codes.shape[1]
-    found = _Best(np.full(n, np.inf), np.full(n, len(among)))
+    found = _Best(np.full(n, np.inf), np.full(n, len(distinct)))
     compared = np.zeros(n, dtype=np.int64)
     left = np.ones(n, dtype=np.bool_)
     rows = np.arange(n)
@@ -87,7 +78,13 @@ def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Boo
             break
         for columns in combinations(range(width), h):
             _of_level(
-                space, columns, asked=asked, among=among, found=found, rows=rows, compared=compared
+                space,
+                columns,
+                asked=asked,
+                among=distinct,
+                found=found,
+                rows=rows,
+                compared=compared,
             )
         # Points with too many candidates leave the loop, and stay marked as left.
         rows = rows[compared[rows] <= _MOST]
@@ -95,7 +92,10 @@ def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Boo
         done = found.distance[rows] < (space.steps[h + 1] if h < width else np.inf)
         left[rows[done]] = False
         rows = rows[~done]
-    return found.distance, found.place, left
+    # Points that are left have no place yet; theirs is overwritten in the next line.
+    row = distinct[np.minimum(found.place, len(distinct) - 1)]
+    found.distance[left], row[left] = _among_all(space, asked[left], distinct)
+    return Nearest(found.distance, row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +186,30 @@ def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]
         points = _compact(space[np.concatenate([distinct, asked[part]])], m)
         rough = rough_of(points, 1)
         step = max(16, min(512, _BLOCK // len(points)))
-        blocks = [
-            _of_block(points, rough, np.arange(begin, min(begin + step, len(points))), m)
-            for begin in range(m, len(points), step)
-        ]
-        distance[part] = np.concatenate([away for away, _ in blocks])
-        row[part] = distinct[np.concatenate([place for _, place in blocks])]
+        for begin in range(m, len(points), step):
+            rows = np.arange(begin, min(begin + step, len(points)))
+            near_by = rough.distances(rows)[:, :m]
+            if points.share == 0.0:  # numbers of columns that differ, which are exact
+                place = np.argmin(near_by, axis=1)
+                distance[first + rows - m] = points.between(rows, place)
+                row[first + rows - m] = distinct[place]
+                continue
+            # Both the least and a candidate's distance may be off by the error: twice the bound is
+            # safe.
+            near = near_by <= (near_by.min(axis=1) + 2 * rough.error)[:, None]
+            # Several times faster than nonzero on two dimensions.
+            which, place = np.divmod(np.flatnonzero(near), near.shape[1])
+            exact = np.concatenate(
+                [
+                    points.between(rows[which[i : i + _PAIRS]], place[i : i + _PAIRS])
+                    for i in range(0, len(which), _PAIRS)
+                ]
+            )
+            # By row, then distance, then position: the first entry of each row is its nearest.
+            order = np.lexsort((place, exact, which))
+            best = order[np.searchsorted(which[order], np.arange(len(rows)))]
+            distance[first + rows - m] = exact[best]
+            row[first + rows - m] = distinct[place[best]]
     return distance, row
 
 
@@ -224,25 +242,3 @@ def _compact(space: Space, m: int) -> Space:
         steps=space.steps,
         share=space.share,
     )
-
-
-def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, Ints]:
-    """Return distance and position of the nearest of the first m points for each row."""
-    found = rough.distances(rows)[:, :m]
-    if space.share == 0.0:  # numbers of columns that differ, which are exact
-        place = np.argmin(found, axis=1)
-        return space.between(rows, place), place
-    # Both the least and a candidate's distance may be off by the error: twice the bound is safe.
-    near = found <= (found.min(axis=1) + 2 * rough.error)[:, None]
-    # Several times faster than nonzero on two dimensions.
-    row, place = np.divmod(np.flatnonzero(near), near.shape[1])
-    distance = np.concatenate(
-        [
-            space.between(rows[row[begin : begin + _PAIRS]], place[begin : begin + _PAIRS])
-            for begin in range(0, len(row), _PAIRS)
-        ]
-    )
-    # By row, then distance, then position: the first entry of each row is its nearest.
-    order = np.lexsort((place, distance, row))
-    first = order[np.searchsorted(row[order], np.arange(len(rows)))]
-    return distance[first], place[first]

@@ -135,8 +135,26 @@ def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Float
     for column, real, made in zip(
         released.schema.columns, released.real.values.T, released.synthetic.values.T, strict=True
     ):
-        common = _log_rarity if column.is_number else _equal
-        score += common(real, real[rows], made[places])
+        asked = real[rows]
+        own = made[places]
+        if not column.is_number:
+            # Minus the log frequency of a category that both have.
+            last = int(max(real.max(), own.max()))
+            count = np.bincount(real.astype(np.int64), minlength=1 + last)
+            share = np.maximum(count, 1)[asked.astype(np.int64)] / len(real)
+            score += np.where(asked == own, -np.log(share), 0.0)
+            continue
+        # Minus the log share of real numbers at least as near; missing equals missing.
+        there = np.sort(real[~np.isnan(real)])
+        off = np.abs(asked - own)
+        # Rounding must not exclude a number at exactly this distance.
+        wide = off + 1e-9 * (1 + np.abs(own))
+        last_near = np.searchsorted(there, own + wide, side="right")
+        first_near = np.searchsorted(there, own - wide, side="left")
+        # One is missing: `off` is NaN, and the share 1, so that they have nothing in common.
+        near = np.where(np.isnan(off), len(real), np.maximum(last_near - first_near, 1))
+        both = np.isnan(asked) & np.isnan(own)
+        score += -np.log(np.where(both, max(len(real) - len(there), 1), near) / len(real))
     return score
 
 
@@ -164,25 +182,3 @@ def _least_errors(
         error = max(rates.standard_error(more, unit[inside]), 1e-9)
         errors = min(errors, float(more.mean()) / error)
     return errors
-
-
-def _equal(real: Floats, asked: Floats, made: Floats) -> Floats:
-    """Return minus the log frequency of a category where both have it, 0 elsewhere."""
-    count = np.bincount(real.astype(np.int64), minlength=1 + int(max(real.max(), made.max())))
-    share = np.maximum(count, 1)[asked.astype(np.int64)] / len(real)
-    return np.where(asked == made, -np.log(share), 0.0)
-
-
-def _log_rarity(real: Floats, asked: Floats, made: Floats) -> Floats:
-    """Return minus the log share of real numbers at least as near; missing equals missing."""
-    there = np.sort(real[~np.isnan(real)])
-    gaps = len(real) - len(there)
-    off = np.abs(asked - made)
-    # Rounding must not exclude a number at exactly this distance.
-    wide = off + 1e-9 * (1 + np.abs(made))
-    last = np.searchsorted(there, made + wide, side="right")
-    first = np.searchsorted(there, made - wide, side="left")
-    near = np.where(np.isnan(off), len(real), np.maximum(last - first, 1))
-    # One is missing: `off` is NaN, and the share 1, so that they have nothing in common.
-    both = np.isnan(asked) & np.isnan(made)
-    return -np.log(np.where(both, max(gaps, 1), near) / len(real))

@@ -116,25 +116,21 @@ def with_people(
             ]
             found = rows_of_people(values, constant, member)
     else:
-        found = _number_people(unit, holdout_unit, n, m)
-        said = []
-        said += said_of_units(found, member) if m else []
+        real = checks.present(checks.vector(unit, "unit", length=n), "unit")
+        if holdout_unit is None:
+            own = units.number_units(real)
+            found = np.concatenate([own, int(own.max()) + 1 + np.arange(m)])
+        else:
+            others = checks.vector(holdout_unit, "holdout_unit", length=m)
+            others = checks.present(others, "holdout_unit")
+            # Compared as texts, since 7 in one file may be "7" in the other.
+            persons = [str(name) for name in (*real.tolist(), *others.tolist())]
+            found = units.number_units(np.array(persons))
+        said = said_of_units(found, member) if m else []
     if found is None:
         return tables, said
     of_holdout = found[n:] if m else None
     return replace(tables, unit=found[:n], holdout_unit=of_holdout, people_named=False), said
-
-
-def _number_people(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
-    """Return one number per person over both tables."""
-    real = checks.present(checks.vector(unit, "unit", length=n), "unit")
-    if holdout_unit is None:
-        own = units.number_units(real)
-        return np.concatenate([own, int(own.max()) + 1 + np.arange(m)])
-    others = checks.present(checks.vector(holdout_unit, "holdout_unit", length=m), "holdout_unit")
-    # Compared as texts, since 7 in one file may be "7" in the other.
-    names = [*(str(name) for name in real.tolist()), *(str(name) for name in others.tolist())]
-    return units.number_units(np.array(names))
 
 
 # Detection of several rows per person, by columns that stay constant from row to row.
@@ -210,18 +206,9 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
                 most = rows
     if best is not None:
         return best
-    single = _single_column(codes, order, side, by_chance=by_chance)
-    return single if single is not None else _grown(codes, order, side)
-
-
-def _single_column(
-    codes: Sequence[Ints], order: Sequence[int], side: Bools, by_chance: float
-) -> tuple[int] | None:
-    """Return a column whose equal values keep to one side while neighbouring values do not.
-
-    If the sides are two years, dates keep to one side, and so do neighbouring dates: that is a
-    drift. A birthday keeps to its person's side, and the next birthday may be on either side.
-    """
+    # A single column whose equal values keep to one side while neighbouring values do not. If the
+    # sides are two years, dates keep to one side, and so do neighbouring dates: that is a drift. A
+    # birthday keeps to its person's side, and the next birthday may be on either side.
     for j in order:
         n_groups, n_alone, _ = _one_sided(codes[j], side)
         if n_groups < _FEWEST or n_alone < _ONE_SIDED * n_groups:
@@ -237,7 +224,7 @@ def _single_column(
         # Independent values are on the same side with probability p^2 + (1 - p)^2.
         if alike <= share**2 + (1 - share) ** 2 + _DRIFT:
             return (j,)
-    return None
+    return _grown(codes, order, side)
 
 
 def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[int, ...] | None:

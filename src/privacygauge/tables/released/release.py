@@ -21,10 +21,15 @@ from privacygauge.runs.execute import Progress
 from privacygauge.tables.released.coincidences import shared_runs, shared_values, values_of_one
 from privacygauge.tables.released.copies import (
     Copies,
+    Overlap,
     closest_facts,
     closest_records,
     copy_facts,
     find_copies,
+    find_shared_records,
+    lone_copies,
+    release_of_rows,
+    without_overlap,
 )
 from privacygauge.tables.released.crowds import crowds
 from privacygauge.tables.released.filtered import Filtered, filtered_against
@@ -36,13 +41,6 @@ from privacygauge.tables.released.hits import (
 )
 from privacygauge.tables.released.membership import Membership, membership_played, questions_of
 from privacygauge.tables.released.order import same_names, same_place
-from privacygauge.tables.released.overlap import (
-    Overlap,
-    find_shared_records,
-    lone_copies,
-    release_of_rows,
-    without_overlap,
-)
 from privacygauge.tables.released.people import People, same_people
 from privacygauge.tables.released.shared_rare_values import seen_nearly
 from privacygauge.tables.released.suite import (

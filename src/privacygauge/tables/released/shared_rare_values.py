@@ -6,7 +6,7 @@ little where they are frequent, and much where they are rare.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,18 +19,20 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import number_units
-from privacygauge.tables.released.dates import between_dates
-from privacygauge.tables.released.hits import Hits
-from privacygauge.tables.released.linkability import FEWEST_COLUMNS
-from privacygauge.tables.released.rearranged import (
+from privacygauge.tables.released.disguised import (
+    between_dates,
     in_any_order,
+    measured_pairs,
+    nearest_side_by_side,
     nearest_when_rotated,
     of_one_range,
     pairs_of,
+    read_back,
+    recoded_columns,
     series_of,
 )
-from privacygauge.tables.released.recoded import read_back, recoded_columns
-from privacygauge.tables.released.side_by_side import measured_pairs, nearest_side_by_side
+from privacygauge.tables.released.hits import Hits
+from privacygauge.tables.released.linkability import FEWEST_COLUMNS
 from privacygauge.tables.released.tables import (
     NO_CONTROL,
     ReleasedTables,
@@ -93,7 +95,8 @@ class InCommon:
     """(n + m,) Scores of `nearest_in_common`; 0 for records beyond `_NEAR_PAIRS`, which are not
     compared."""
     moved: Floats | None = None
-    """(n + m,) Scores of `moved_in_common`; None without a series."""
+    """(n + m,) Largest scores of `nearest_in_common` over all `MOVES` of the series; None without
+    one."""
     rotated: Floats | None = None
     """(n + m,) Scores of `nearest_when_rotated`; None without a series."""
     paired: Floats | None = None
@@ -177,7 +180,15 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
     if series := series_of(made.schema):
         moved = np.zeros(len(both))
         some = drawn(few / len(MOVES))
-        moved[some] = moved_in_common(both[some], made, series)
+        # The largest weight over all steps; the ends of a series are joined as it is moved.
+        schema = of_one_range(made.schema, series)
+        asked = Table(schema, both.values[some])
+        for step in MOVES:
+            values = made.values.copy()
+            for block in map(list, series):
+                values[:, block] = np.roll(values[:, block], step, axis=1)
+            after = nearest_in_common(asked, Table(schema, values))
+            moved[some] = np.maximum(moved[some], after)
         rotated = np.zeros(len(both))
         rotated[compared] = nearest_when_rotated(both[compared], made, series)
     if pairs := pairs_of(made.schema):
@@ -231,26 +242,6 @@ def rows_in_common(records: Table, made: Table, unit: Ints) -> Floats | None:
     count = np.bincount(wanted, minlength=1 + max(int(keys.max()), int(wanted.max())))[keys]
     score = np.where(count > 0, np.log(len(made) / np.maximum(count, 1)), 0.0)
     return np.asarray((np.bincount(person, score) / np.bincount(person))[person])
-
-
-def moved_in_common(records: Table, made: Table, series: Sequence[Sequence[int]]) -> Floats:
-    """Return (n,) the largest scores of `nearest_in_common` over all `MOVES` of the series.
-
-    Parameters
-    ----------
-    records, made : Table
-        Tables of one schema.
-    series : sequence of sequence of int
-        Positions of the columns of each series; its ends are joined as it is moved.
-    """
-    schema = of_one_range(made.schema, series)
-    found = []
-    for step in MOVES:
-        values = made.values.copy()
-        for block in map(list, series):
-            values[:, block] = np.roll(values[:, block], step, axis=1)
-        found.append(nearest_in_common(Table(schema, records.values), Table(schema, values)))
-    return np.asarray(np.max(found, axis=0))
 
 
 def most_in_common(
@@ -356,8 +347,12 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
         # In blocks: the scores of a record then take 128 KB.
         block = slice(begin, begin + _BLOCK)
         columns = [_Column.of(asked, own[block], weight) for asked, own, weight in weighed]
-        n = len(made.values[block])
-        np.maximum(found, np.fromiter(_largest(columns, len(found), n), np.uint16), out=found)
+        score = np.zeros(len(made.values[block]), np.uint16)
+        for record in range(len(found)):
+            score[:] = 0
+            for column in columns:
+                column.add(score, record)
+            found[record] = max(found[record], score.max())
     return found.astype(np.int64)
 
 
@@ -507,16 +502,6 @@ class _Column:
             np.add(score, self.frequent[code], out=score)
         else:
             score[self.order[self.ends[code] : self.ends[code + 1]]] += self.weight[code]
-
-
-def _largest(columns: list[_Column], n_records: int, n: int) -> Iterator[int]:
-    """Yield the largest score among the n synthetic records for each record."""
-    score = np.zeros(n, np.uint16)
-    for record in range(n_records):
-        score[:] = 0
-        for column in columns:
-            column.add(score, record)
-        yield score.max()
 
 
 # Detection of a generator that saw the holdout, by near copies of its records. Exact copies prove

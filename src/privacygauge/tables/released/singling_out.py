@@ -137,7 +137,16 @@ def isolating(
         raise InputError(f"form must be {checks.short_list(get_args(Form))}, got {form!r}")
     if n < 1 or most < 1:
         raise InputError(f"n and most must be at least 1, got {n} and {most}")
-    bounds = _bounds(table, form)
+    # The smallest and largest values (n, F) that meet the condition on each value.
+    bounds = (table.values.copy(), table.values.copy())
+    for j in table.schema.numbers if form == "tails" else ():
+        numbers = table.values[:, j]
+        there = numbers[~np.isnan(numbers)]
+        # A number below the median becomes a lower tail, any other an upper one; one end stays
+        # open.
+        middle = np.median(there) if len(there) else 0.0
+        bounds[0][numbers < middle, j] = -np.inf
+        bounds[1][numbers >= middle, j] = np.inf
     ordered = _Sorted(table)
     first, last = ordered.ranges(*bounds)
     found: dict[Predicate, None] = {}
@@ -247,21 +256,6 @@ def isolated_rows(predicates: Sequence[Predicate], table: Table) -> Ints:
         if len(rows) == 1:
             found[place] = rows[0]
     return found
-
-
-def _bounds(table: Table, form: Form) -> tuple[Floats, Floats]:
-    """Return the smallest and largest values (n, F) that meet the condition on each value."""
-    low = table.values.copy()
-    high = table.values.copy()
-    for j in table.schema.numbers if form == "tails" else ():
-        values = table.values[:, j]
-        there = values[~np.isnan(values)]
-        # A number below the median becomes a lower tail, any other an upper one; one end stays
-        # open.
-        middle = np.median(there) if len(there) else 0.0
-        low[values < middle, j] = -np.inf
-        high[values >= middle, j] = np.inf
-    return low, high
 
 
 def _columns_needed(ordered: _Sorted, columns: list[int], first: list[int], last: list[int]) -> int:

@@ -434,7 +434,12 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
             there = checks.short_list((repr(column.categories[code]) for code in np.unique(own)), 3)
             found = _unknown_values(own, values, people)
             if found is None:
-                forms = _forms(column.categories)
+                # D1034 and K77 have one form, 3fa9 another.
+                plain = [
+                    re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", category))
+                    for category in column.categories
+                ]
+                forms = np.unique(plain, return_inverse=True)[1]
                 found = _unknown_values(forms[own], forms[values], people)
         if found is None:
             continue
@@ -497,12 +502,6 @@ def _beyond_chance(
     least = clopper_pearson(unknown, n, level)[0]
     most = clopper_pearson(by_chance * people, people, level)[1]
     return None if share < _SOME or least <= most else (share, by_chance)
-
-
-def _forms(categories: Sequence[str]) -> Ints:
-    """Return a number for the form of each category: D1034 and K77 have one, 3fa9 another."""
-    forms = [re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", category)) for category in categories]
-    return np.unique(forms, return_inverse=True)[1]
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:

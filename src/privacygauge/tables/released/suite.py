@@ -8,18 +8,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.tables.released.coincidences import SharedValues
 from privacygauge.tables.released.copies import (
     Copies,
+    LoneCopies,
     copied_alone,
     copied_beyond,
+    release_of_rows,
     rows_copied_alone,
 )
 from privacygauge.tables.released.crowds import Crowd
-from privacygauge.tables.released.dates import between_dates
+from privacygauge.tables.released.disguised import (
+    between_dates,
+    pairs_of,
+    recoded_columns,
+    series_of,
+)
 from privacygauge.tables.released.hits import (
     Attempts,
     Hits,
@@ -38,9 +44,6 @@ from privacygauge.tables.released.linkability import (
 )
 from privacygauge.tables.released.order import SamePlace
 from privacygauge.tables.released.outlying import Outlying, outlying, singled_out
-from privacygauge.tables.released.overlap import LoneCopies, release_of_rows
-from privacygauge.tables.released.rearranged import pairs_of, series_of
-from privacygauge.tables.released.recoded import recoded_columns
 from privacygauge.tables.released.shared_rare_values import FORMS as IN_COMMON
 from privacygauge.tables.released.shared_rare_values import (
     most_in_common,
@@ -187,31 +190,29 @@ def tries(
     # A stable sort: within each group the attacks keep their order.
     hits = sorted((x for x in found if isinstance(x, Hits)), key=lambda x: x.outlying)
     skipped = tuple(x for x in found if isinstance(x, Skipped))
-    exposed = () if rows is None else _exposed_records(rows, kept[0], hits)
-    return Tries(tuple(hits), skipped, exposed, tuple(rankings))
-
-
-def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[ExposedRecord, ...]:
-    """Return the results of the attacks on each of the most outlying real records."""
-    attack = {found.name: found.attack for found in hits if found.outlying}
-    tried = rows.real[np.isin(rows.real, kept)].tolist()
-    alone = dict(zip(tried, attack.get("singling-out", ()), strict=False))
-    joined = dict(zip(rows.real.tolist(), attack.get("linkability", ()), strict=False))
-    # Outcomes are laid out secret by secret: (secrets, outlying records).
-    told = attack.get("inference", np.zeros(0, np.bool_)).reshape(-1, len(rows.real))
-    return tuple(
-        ExposedRecord(
-            row=row,
-            score=score,
-            singled_out=None if row not in alone else bool(alone[row]),
-            linked=None if row not in joined else bool(joined[row]),
-            told=int(told[:, place].sum()),
-            secrets=len(told),
-        )
+    exposed = []
+    if rows is not None:
+        # The results of the attacks on each of the most outlying real records.
+        attack = {one.name: one.attack for one in hits if one.outlying}
+        tried = rows.real[np.isin(rows.real, kept[0])].tolist()
+        alone = dict(zip(tried, attack.get("singling-out", ()), strict=False))
+        joined = dict(zip(rows.real.tolist(), attack.get("linkability", ()), strict=False))
+        # Outcomes are laid out secret by secret: (secrets, outlying records).
+        told = attack.get("inference", np.zeros(0, np.bool_)).reshape(-1, len(rows.real))
         for place, (row, score) in enumerate(
             zip(rows.real.tolist(), rows.scores.tolist(), strict=True)
-        )
-    )
+        ):
+            exposed.append(
+                ExposedRecord(
+                    row=row,
+                    score=score,
+                    singled_out=None if row not in alone else bool(alone[row]),
+                    linked=None if row not in joined else bool(joined[row]),
+                    told=int(told[:, place].sum()),
+                    secrets=len(told),
+                )
+            )
+    return Tries(tuple(hits), skipped, tuple(exposed), tuple(rankings))
 
 
 @dataclass(frozen=True)

@@ -200,14 +200,27 @@ def read_together(
     [('age', 33.0, ()), ('town', None, ('A', 'B', 'C'))]
     """
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
-    contents = {name: _content(name, data) for name, data in given.items() if data is not None}
+    contents: dict[str, Table | pd.DataFrame] = {}
+    for name, data in given.items():
+        if data is not None:
+            with _about(name):
+                contents[name] = (
+                    data if isinstance(data, Table) else read_frame(data, as_exported=True)
+                )
     notes = [
         note
         for one in contents.values()
         if not isinstance(one, Table)
         for note in one.attrs.get(NOTES, ())
     ]
-    contents = _numbered_alike(contents)
+    # Frames have row numbers in all of them if any has some: by default their places.
+    frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
+    if len(frames) == len(contents) and any(ROW_NUMBERS in one for one in frames.values()):
+        contents |= {
+            name: one.assign(**{ROW_NUMBERS: np.arange(len(one))})
+            for name, one in frames.items()
+            if ROW_NUMBERS not in one
+        }
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
     left = {name: _without(one, drop) for name, one in contents.items()}
     named = Apart((), (), None, ())
@@ -263,21 +276,6 @@ def read_together(
     )
 
 
-def _numbered_alike(
-    contents: dict[str, Table | pd.DataFrame],
-) -> dict[str, Table | pd.DataFrame]:
-    """Return frames with row numbers in all of them if any has some: by default their places."""
-    frames = [one for one in contents.values() if not isinstance(one, Table)]
-    if len(frames) < len(contents) or not any(ROW_NUMBERS in one for one in frames):
-        return contents
-    return {
-        name: one
-        if isinstance(one, Table) or ROW_NUMBERS in one
-        else one.assign(**{ROW_NUMBERS: np.arange(len(one))})
-        for name, one in contents.items()
-    }
-
-
 def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
     """Return a number for the person behind each row, from the column that names people."""
     if name is None or isinstance(content, Table):
@@ -310,7 +308,35 @@ def joined_schema(*schemas: Schema) -> Schema:
     for schema in schemas[1:]:
         _check_columns("another schema", schema.names, names)
     by_name = [dict(zip(schema.names, schema.columns, strict=True)) for schema in schemas]
-    return Schema(tuple(_join_columns([columns[name] for columns in by_name]) for name in names))
+    joined = []
+    for name in names:
+        columns = [schema[name] for schema in by_name]
+        first = columns[0]
+        if any(column.is_number != first.is_number for column in columns):
+            raise InputError(
+                f"column {name!r} holds numbers in one table and categories in another: name it "
+                "continuous or categorical"
+            )
+        if any(column.date != first.date for column in columns):
+            raise InputError(
+                f"column {name!r} holds dates in one table and numbers in another: write the "
+                "same in all, or name it categorical"
+            )
+        missing = any(column.missing for column in columns)
+        if not first.is_number:
+            texts = {text for column in columns for text in column.categories}
+            same = len(texts) == len(first.categories)
+            # Unless a category was added the first schema's order stays, so that its codes stay
+            # valid.
+            categories = first.categories if same else tuple(sorted(texts, key=text_order))
+            joined.append(Column(name, "categorical", categories=categories, missing=missing))
+            continue
+        whole = all(column.kind == "integer" for column in columns)
+        kind: Kind = "integer" if whole else "continuous"
+        low = min(column.low for column in columns if column.low is not None)
+        high = max(column.high for column in columns if column.high is not None)
+        joined.append(Column(name, kind, low, high, missing=missing, date=first.date))
+    return Schema(tuple(joined))
 
 
 def recode_table(table: Table, schema: Schema) -> Table:
@@ -411,11 +437,6 @@ def _about(name: str) -> Iterator[None]:
         raise InputError(f"{name}: {error}") from error
 
 
-def _content(name: str, data: object) -> Table | pd.DataFrame:
-    with _about(name):
-        return data if isinstance(data, Table) else read_frame(data, as_exported=True)
-
-
 def _names(content: Table | pd.DataFrame) -> tuple[str, ...]:
     return content.schema.names if isinstance(content, Table) else tuple(content.columns)
 
@@ -439,32 +460,6 @@ def _check_columns(what: str, names: Sequence[str], required: Sequence[str]) -> 
         raise InputError(
             f"{what} has a column {further[0]!r}, which the real one has not: leave it out (drop)"
         )
-
-
-def _join_columns(columns: Sequence[Column]) -> Column:
-    first = columns[0]
-    if any(column.is_number != first.is_number for column in columns):
-        raise InputError(
-            f"column {first.name!r} holds numbers in one table and categories in another: name it "
-            "continuous or categorical"
-        )
-    if any(column.date != first.date for column in columns):
-        raise InputError(
-            f"column {first.name!r} holds dates in one table and numbers in another: write the "
-            "same in all, or name it categorical"
-        )
-    missing = any(column.missing for column in columns)
-    if not first.is_number:
-        texts = {text for column in columns for text in column.categories}
-        same = len(texts) == len(first.categories)
-        # Unless a category was added the first schema's order stays, so that its codes stay valid.
-        categories = first.categories if same else tuple(sorted(texts, key=text_order))
-        return Column(first.name, "categorical", categories=categories, missing=missing)
-    whole = all(column.kind == "integer" for column in columns)
-    kind: Kind = "integer" if whole else "continuous"
-    low = min(column.low for column in columns if column.low is not None)
-    high = max(column.high for column in columns if column.high is not None)
-    return Column(first.name, kind, low, high, missing=missing, date=first.date)
 
 
 def tables_of(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.transcript import Transcript
 from privacygauge.tables.released.hits import Hits
-from privacygauge.tables.released.named import TextColumn, Texts
+from privacygauge.tables.released.named import Texts
 from privacygauge.tables.released.shared_rare_values import wanted_first
 from privacygauge.tables.released.tables import ReleasedTables
 
@@ -53,15 +52,63 @@ def texts_copied(
     """
     found: list[Hits] = []
     rankings: list[tuple[str, Transcript]] = []
+    units = released.units
     for column in released.texts:
-        found.append(_whole_text_hits(released, column))
+        known = {text for text in column.synthetic if text}
+        n = len(column.real)
+        texts = column.real
+        if column.holdout is not None:
+            texts = np.concatenate([texts, column.holdout])
+        whole = np.array([text in known for text in texts], np.bool_)
+        if column.is_free:
+            whole |= stands_within(texts, column.synthetic)
+        found.append(
+            Hits(
+                "linkability",
+                variant=f"copied {'text' if column.is_free else 'name'}: {column.name}",
+                attack=whole[:n],
+                control=None if column.holdout is None else whole[n:],
+                baseline=np.zeros(n, np.bool_),
+                meaning=(
+                    f"the text of a record in {column.name} is looked for, and found where a "
+                    "synthetic record has it as it is"
+                    + (", alone or among other words" if column.is_free else "")
+                ),
+                attack_unit=units[0],
+                control_unit=None if column.holdout is None else units[1],
+                baseline_unit=units[0],
+                notes=released.notes,
+            )
+        )
         if not column.is_free or column.holdout is None:
             continue
-        texts = np.concatenate([column.real, column.holdout])
         score = column.in_common(texts, most_words_in_common)
-        found += _parts(released, column, score, rng)
-        secret = np.arange(len(score)) < len(column.real)
-        unit = np.concatenate(released.units)
+        forms = ("rarest words", "rare words")
+        for wanted, variant in zip(wanted_first(len(score)), forms, strict=True):
+            least = np.sort(score)[-wanted]
+            # Ties with the last record are included, but never records without any weight.
+            first = (score >= least) & (score > 0)
+            found.append(
+                Hits(
+                    "linkability",
+                    variant=f"{variant}: {column.name}",
+                    attack=first[:n],
+                    control=first[n:],
+                    baseline=rng.permutation(first)[:n],
+                    meaning=(
+                        f"the texts of real and holdout records in {column.name} are ranked "
+                        f"together by the rare words, and the runs of {_LENGTH} words, that each "
+                        f"has in common with one synthetic text; the first {wanted:,} of "
+                        f"{len(score):,} are found"
+                    ),
+                    attack_unit=units[0],
+                    control_unit=units[1],
+                    baseline_unit=units[0],
+                    notes=released.notes,
+                )
+            )
+        secret = np.arange(len(score)) < n
+        unit = np.concatenate(units)
         runs = column.in_common(texts, longest_run_in_common)
         rankings += [
             (
@@ -71,34 +118,6 @@ def texts_copied(
             for what, one in (("rare words", score), ("the longest run of words", runs))
         ]
     return found, rankings
-
-
-def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
-    known = {text for text in column.synthetic if text}
-    n = len(column.real)
-    texts = column.real
-    if column.holdout is not None:
-        texts = np.concatenate([texts, column.holdout])
-    found = np.array([text in known for text in texts], np.bool_)
-    if column.is_free:
-        found |= stands_within(texts, column.synthetic)
-    real = found[:n]
-    units = released.units
-    return Hits(
-        "linkability",
-        variant=f"copied {'text' if column.is_free else 'name'}: {column.name}",
-        attack=real,
-        control=None if column.holdout is None else found[n:],
-        baseline=np.zeros(len(real), np.bool_),
-        meaning=(
-            f"the text of a record in {column.name} is looked for, and found where a synthetic "
-            "record has it as it is" + (", alone or among other words" if column.is_free else "")
-        ),
-        attack_unit=units[0],
-        control_unit=None if column.holdout is None else units[1],
-        baseline_unit=units[0],
-        notes=released.notes,
-    )
 
 
 def stands_within(texts: Texts, others: Texts, owners: tuple[Ints, Ints] | None = None) -> Bools:
@@ -134,35 +153,6 @@ def stands_within(texts: Texts, others: Texts, owners: tuple[Ints, Ints] | None 
                 if owners is None or owners[0][row] != owners[1][place]
             )
     return found
-
-
-def _parts(
-    released: ReleasedTables, column: TextColumn, score: Floats, rng: np.random.Generator
-) -> Iterator[Hits]:
-    n = len(column.real)
-    units = released.units
-    for wanted, variant in zip(
-        wanted_first(len(score)), ("rarest words", "rare words"), strict=True
-    ):
-        least = np.sort(score)[-wanted]
-        # Ties with the last record are included, but never records without any weight.
-        found = (score >= least) & (score > 0)
-        yield Hits(
-            "linkability",
-            variant=f"{variant}: {column.name}",
-            attack=found[:n],
-            control=found[n:],
-            baseline=rng.permutation(found)[:n],
-            meaning=(
-                f"the texts of real and holdout records in {column.name} are ranked together by "
-                f"the rare words, and the runs of {_LENGTH} words, that each has in common with "
-                f"one synthetic text; the first {wanted:,} of {len(score):,} are found"
-            ),
-            attack_unit=units[0],
-            control_unit=units[1],
-            baseline_unit=units[0],
-            notes=released.notes,
-        )
 
 
 def most_words_in_common(asked: Texts, made: Texts) -> Floats:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import entropy
 
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
@@ -20,12 +22,8 @@ from privacygauge.report.numbers import percent
 from privacygauge.report.values import Report
 from privacygauge.runs.options import keyword
 from privacygauge.tables.options import ColumnKinds, ReleasedDesign, ReportedColumns
-from privacygauge.tables.released.changes import possible_changes
-from privacygauge.tables.released.copies import copied_beyond
+from privacygauge.tables.released.copies import FEW, copied_beyond
 from privacygauge.tables.released.hits import HALF_WIDTH
-from privacygauge.tables.released.judged import judged_names
-from privacygauge.tables.released.membership import Membership
-from privacygauge.tables.released.overlap import FEW
 from privacygauge.tables.released.people import with_people
 from privacygauge.tables.released.release import (
     ReleaseMeasurement,
@@ -35,15 +33,16 @@ from privacygauge.tables.released.release import (
 )
 from privacygauge.tables.released.spelling import require_common
 from privacygauge.tables.released.suite import TableOptions
-from privacygauge.tables.released.tables import NO_CONTROL, ReleasedTables, tables_of
-from privacygauge.tables.released_audit.report import report
-from privacygauge.tables.released_audit.result import (
-    ReleasedResult,
-    TriedChange,
-    no_control,
+from privacygauge.tables.released.tables import (
+    NO_CONTROL,
+    ReleasedTables,
+    select_columns,
+    tables_of,
 )
+from privacygauge.tables.released_audit.report import report
+from privacygauge.tables.released_audit.result import ReleasedResult, TriedChange, no_control
 from privacygauge.tables.released_audit.sections import plot_risks, plot_roc
-from privacygauge.tables.table import Schema, column_advice
+from privacygauge.tables.table import Schema, Table, column_advice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,12 +241,41 @@ def _audit_of(
         skipped=(*((unplayed,) if played is None else played.skipped), *found.skipped),
         warnings=(*of_holdout, *warnings, *_caveats(found)),
     )
-    return ReleasedAudit(
-        **vars(found.release),
-        origin=origin,
-        game=unplayed if played is None else _game(played),
-        records=None if played is None else _records(found, played, show),
+    if played is None:
+        return ReleasedAudit(**vars(found.release), origin=origin, game=unplayed, records=None)
+    members, nonmembers = played.rows
+    names = np.concatenate([members, nonmembers])
+    if found.names is not None:
+        # The user's ids name the real records only: those of the holdout are named by their rows.
+        others = [f"holdout row {row}" for row in nonmembers]
+        names = np.array([*(str(name) for name in found.names[members]), *others], dtype=object)
+    records = Records(
+        names,
+        played.secret,
+        {e.title: play.transcript.score for play, e in played.played},
+        {e.title: play.decisions.guess for play, e in played.played},
+        contents=played.contents(found.tables, show),
+        unit=played.unit,
     )
+    n_in = int(played.secret.sum())
+    game = GameDescription(
+        "membership from the released table alone",
+        question="Was this record among those that the synthetic table was made from?",
+        adversary=(
+            f"Sees the synthetic table and the record, and has {played.n_reference:,} other "
+            "records of the same source (a third of the holdout); knows nothing of the generator "
+            "and makes no tables of its own"
+        ),
+        secret=(
+            "came with the data: members are the real records, non-members those of the holdout; "
+            "no coins were drawn, so they may also differ in other ways than membership "
+            "(the attack without the synthetic table looks for that)"
+        ),
+        thresholds="on the other half of the judged records, both ways (cross-fitting)",
+        n_in=n_in,
+        n_out=len(played.secret) - n_in,
+    )
+    return ReleasedAudit(**vars(found.release), origin=origin, game=game, records=records)
 
 
 def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedChange:
@@ -273,38 +301,6 @@ def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) ->
         beyond=beyond,
         auc=auc,
         auc_before=auc_before,
-    )
-
-
-def _records(found: ReleaseMeasurement, played: Membership, show: Sequence[str]) -> Records:
-    return Records(
-        judged_names(found.names, *played.rows),
-        played.secret,
-        {e.title: play.transcript.score for play, e in played.played},
-        {e.title: play.decisions.guess for play, e in played.played},
-        contents=played.contents(found.tables, show),
-        unit=played.unit,
-    )
-
-
-def _game(played: Membership) -> GameDescription:
-    n_in = int(played.secret.sum())
-    return GameDescription(
-        "membership from the released table alone",
-        question="Was this record among those that the synthetic table was made from?",
-        adversary=(
-            f"Sees the synthetic table and the record, and has {played.n_reference:,} other "
-            "records of the same source (a third of the holdout); knows nothing of the generator "
-            "and makes no tables of its own"
-        ),
-        secret=(
-            "came with the data: members are the real records, non-members those of the holdout; "
-            "no coins were drawn, so they may also differ in other ways than membership "
-            "(the attack without the synthetic table looks for that)"
-        ),
-        thresholds="on the other half of the judged records, both ways (cross-fitting)",
-        n_in=n_in,
-        n_out=len(played.secret) - n_in,
     )
 
 
@@ -339,21 +335,145 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
             f"synthetic rows {kind} real records are missing, more of them than chance explains: "
             "the table was filtered by the real records, and that gives them away"
         )
-    told += [*tables.notes, *tables.read, *_size(tables), *column_advice(tables.real)]
+    told += [*tables.notes, *tables.read]
+    if tables.holdout is not None:
+        n = len(tables.holdout)
+        real = len(tables.real)
+        if n < SMALLER * real or n < FEW:
+            told.append(
+                f"the holdout has {n:,} records beside {real:,} real ones: the intervals are wide, "
+                "and a leak may go unnoticed"
+            )
+    told += column_advice(tables.real)
     # A filter makes attacks prefer the holdout: no sign is wrong, and no side was swapped.
     if found.played is None or filtered is not None:
         return tuple(dict.fromkeys(told))
     return (*dict.fromkeys(told), *direction.warnings(found.played.headline.inverted))
 
 
-def _size(released: ReleasedTables) -> list[str]:
-    if released.holdout is None:
-        return []
-    n = len(released.holdout)
-    real = len(released.real)
-    if n >= SMALLER * real and n >= FEW:
-        return []
-    return [
-        f"the holdout has {n:,} records beside {real:,} real ones: the intervals are wide, and a "
-        "leak may go unnoticed"
-    ]
+STEPS = 10
+"""Most values of a column made coarser."""
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Tables after a change, the same for each table."""
+
+    name: str
+    """The change in words, such as ``without 'age'``."""
+    without: tuple[str, ...]
+    """Names of the columns left out."""
+    tables: ReleasedTables
+    """Tables after the change."""
+
+
+def possible_changes(
+    tables: ReleasedTables, most: int, kept: Sequence[str] = ()
+) -> tuple[Change, ...]:
+    """Return changes of the columns that identify people best.
+
+    Each of these columns is left out, and each with more than ten values is made coarser: numbers
+    and dates in ten steps with equally many synthetic rows each, categories to the nine most
+    frequent and one for all others. The last change makes all of them coarser together.
+
+    Parameters
+    ----------
+    tables : ReleasedTables
+    most : int
+        Number of columns to change: those with the highest entropy among the real records.
+    kept : sequence of str
+        Columns that stay as they are.
+    """
+    written = {text.name: np.array([str(one) for one in text.real]) for text in tables.texts}
+    values = dict(zip(tables.schema.names, tables.real.values.T, strict=True))
+    told = {
+        name: float(entropy(np.unique(column, return_counts=True)[1]))
+        for name, column in (written | values).items()
+        if name not in kept
+    }
+    columns = sorted(told, key=lambda name: -told[name])[:most]
+    found: list[Change] = []
+    together = tables
+    coarser = []
+    for name in columns:
+        # Without the column, unless it is the last one.
+        left = f"without {name!r}"
+        texts = tuple(text for text in tables.texts if text.name != name)
+        if len(texts) < len(tables.texts):
+            joined = tuple(one for one in tables.joined if one.column != name)
+            found.append(Change(left, (name,), replace(tables, texts=texts, joined=joined)))
+        elif len(tables.schema.names) > 1:
+            places = [j for j, other in enumerate(tables.schema.names) if other != name]
+            found.append(
+                Change(
+                    left, (name,), _change_each(tables, partial(select_columns, positions=places))
+                )
+            )
+        after = _coarser(tables, name)
+        if after is not None:
+            found.append(Change(f"{name!r} in {STEPS} steps", (), after))
+            coarser.append(name)
+            together = _coarser(together, name) or together
+    if len(coarser) > 1:
+        named = checks.short_list(map(repr, coarser), most)
+        found.append(Change(f"{named} in {STEPS} steps each", (), together))
+    return tuple(found)
+
+
+def _change_each(tables: ReleasedTables, change: Callable[[Table], Table]) -> ReleasedTables:
+    """Return the release with each of its tables changed."""
+    return replace(
+        tables,
+        real=change(tables.real),
+        synthetic=change(tables.synthetic),
+        holdout=None if tables.holdout is None else change(tables.holdout),
+    )
+
+
+def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
+    """Return the tables with a coarser column; None for free text or at most ten values."""
+    if name not in tables.schema.names:
+        return None
+    j = tables.schema.names.index(name)
+    column = tables.schema.columns[j]
+    made = tables.synthetic.values[:, j]
+    made = made[~np.isnan(made)]
+    everywhere = np.concatenate([table.values[:, j] for table in tables.tables().values()])
+    # What is coarse is decided by the released values alone, and applied to all tables.
+    if len(made) == 0 or len(np.unique(everywhere[~np.isnan(everywhere)])) <= STEPS:
+        return None
+    # The nine most frequent released categories keep their codes; the last entry is the code of a
+    # missing value.
+    n_categories = len(column.categories)
+    code = np.arange(n_categories + 1.0)
+    if not column.is_number:
+        counts = np.bincount(made.astype(np.int64), minlength=n_categories)[:n_categories]
+        frequent = np.argsort(-counts, kind="stable")
+        code[frequent[STEPS - 1 :]] = frequent[STEPS - 1]
+    # Quantiles that coincide, at frequent values, are one edge: there may be fewer than ten steps.
+    edges = np.unique(np.quantile(made, np.arange(1, STEPS) / STEPS))
+    step_of_made = np.searchsorted(edges, made, side="right")
+    # A step without released numbers is represented by its nearest edge.
+    at = np.array(
+        [
+            np.median(made[step_of_made == step])
+            if (step_of_made == step).any()
+            else edges[min(step, len(edges) - 1)]
+            for step in range(len(edges) + 1)
+        ]
+    )
+
+    def change(table: Table) -> Table:
+        values = table.values.copy()
+        if column.is_number:
+            # Each number becomes the median of the released numbers in its step.
+            found = at[np.searchsorted(edges, values[:, j], side="right")]
+            values[:, j] = np.where(np.isnan(values[:, j]), np.nan, found)
+            # Steps of whole numbers, such as dates, are whole numbers.
+            if tables.schema.limits[2][j]:
+                values[:, j] = np.rint(values[:, j])
+        else:
+            values[:, j] = code[values[:, j].astype(np.int64)]
+        return replace(table, values=values)
+
+    return _change_each(tables, change)

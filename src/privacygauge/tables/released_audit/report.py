@@ -51,7 +51,11 @@ _RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", 
 
 def report(f: ReleasedResult) -> Report:
     """Return the report, as plain values."""
-    shown = _riskiest(f)
+    # The real records that the headline's attack is surest of.
+    shown = None
+    if f.records is not None and f.headline is not None:
+        title = f.headline.attack.title
+        shown = riskiest_records(f.records, title, f.records.scores[title], members=True)
     told = verdict(f)
     measures = tuple(_measures(f))
     parts = tuple(_sections(f, shown))
@@ -135,25 +139,81 @@ def _sections(f: ReleasedResult, shown: Riskiest | None) -> Iterator[Section]:
     yield Section("measured", "How it was measured", tuple(sections.method_section(f)))
 
 
-def _riskiest(f: ReleasedResult) -> Riskiest | None:
-    """Return the real records that the headline's attack is surest of; None without one."""
-    if f.records is None or f.headline is None:
-        return None
-    title = f.headline.attack.title
-    return riskiest_records(f.records, title, f.records.scores[title], members=True)
-
-
 def _measures(f: ReleasedResult) -> Iterator[Measure]:
     if not f.n_holdout:
         # Copies stand for the audit, since nothing is known to go beyond chance.
         yield _copies(f)
     yield _beyond(f)
     yield from _of_attacks(f)
-    yield from _of_few(f)
-    yield from _of_risks(f)
+    # The number of exposed records, and the detectable number; groups are not searched.
+    copied = f.n_copied
+    by_copies = Measure(
+        "worst-records",
+        "Members that stand out, at least",
+        float(copied),
+        Shown(count(copied)),
+        text="Real records that are copied, whole or in what next to nobody shares with them.",
+        guessing="0",
+        card=True,
+    )
+    if f.membership is None:
+        no = "there was no holdout"
+        yield by_copies if copied else _none("worst-records", by_copies.label, no)
+        yield _none("detectable", "Least right guesses that would have been found", no)
+    else:
+        for one in of_questions(f.membership):
+            more = f.questions is not None and copied > f.questions.exposed
+            if one.name == "worst-records" and more:
+                yield by_copies
+            elif one.name != "worst-group":
+                yield one
+    found = f.worst
+    risk = f.furthest_from_baseline
+    if found is not None:
+        yield Measure(
+            name="furthest",
+            label="Furthest beyond its control",
+            found=found.beyond,
+            shown=percent_estimate(found.beyond),
+            note=risk_name(found.risk),
+            text=(
+                "Share of what the control left open. 0% is no leak. The interval allows for "
+                f"{f.corrected.looks} looks.{_void_note(f)}"
+            ),
+            guessing="0%",
+            gate=False,
+        )
+    elif risk is not None:
+        yield Measure(
+            name="furthest",
+            label=f"{sections.KINDS[risk.name]}, on real records",
+            found=risk.attack,
+            shown=percent_estimate(risk.attack),
+            note=risk_name(risk),
+            text=(
+                f"The baseline achieves {percent_estimate(risk.baseline)}. How much of it is a "
+                "leak cannot be told."
+            ),
+            guessing=_UNKNOWN,
+            gate=False,
+        )
     if f.n_holdout:
         yield _copies(f)
-    yield from (_highest_measure(f, name, title) for name, title in sections.KINDS.items())
+    # The highest value and lower end of all forms of each risk, beyond their controls. The most
+    # outlying records are too few for the value: their lower end counts in `beyond`.
+    for name, title in sections.KINDS.items():
+        forms = [
+            one.risk
+            for one in f.risks
+            if one.name == name and not one.outlying and one.risk is not None
+        ]
+        label = f"{title}, beyond its control"
+        if not forms:
+            yield _none(name, label, "there was nothing to compare")
+            continue
+        best = max(forms, key=lambda x: x.value)
+        best = replace(best, low=max(x.low for x in forms), high=max(x.high for x in forms))
+        yield Measure(name, label, best, percent_estimate(best), guessing="0%", card=False)
 
 
 def _beyond(f: ReleasedResult) -> Measure:
@@ -188,20 +248,6 @@ def _beyond(f: ReleasedResult) -> Measure:
 def _none(name: str, label: str, reason: str) -> Measure:
     skipped = Skipped(label, reason)
     return Measure(name, label, skipped, percent_estimate(skipped), card=False)
-
-
-def _highest_measure(f: ReleasedResult, name: str, title: str) -> Measure:
-    """Return the highest value and lower end of all forms of a risk, beyond their controls.
-
-    The most outlying records are too few for the value: their lower end counts in `beyond`.
-    """
-    found = [r.risk for r in f.risks if r.name == name and not r.outlying and r.risk is not None]
-    label = f"{title}, beyond its control"
-    if not found:
-        return _none(name, label, "there was nothing to compare")
-    best = max(found, key=lambda x: x.value)
-    best = replace(best, low=max(x.low for x in found), high=max(x.high for x in found))
-    return Measure(name, label, best, percent_estimate(best), guessing="0%", card=False)
 
 
 def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
@@ -250,65 +296,8 @@ def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
     )
 
 
-def _of_few(f: ReleasedResult) -> Iterator[Measure]:
-    """Yield the number of exposed records, and the detectable number; groups are not searched."""
-    copied = f.n_copied
-    by_copies = Measure(
-        "worst-records",
-        "Members that stand out, at least",
-        float(copied),
-        Shown(count(copied)),
-        text="Real records that are copied, whole or in what next to nobody shares with them.",
-        guessing="0",
-        card=True,
-    )
-    if f.membership is None:
-        no = "there was no holdout"
-        yield by_copies if copied else _none("worst-records", by_copies.label, no)
-        yield _none("detectable", "Least right guesses that would have been found", no)
-        return
-    for one in of_questions(f.membership):
-        if one.name == "worst-records" and f.questions is not None and copied > f.questions.exposed:
-            yield by_copies
-        elif one.name != "worst-group":
-            yield one
-
-
 def _void_note(f: ReleasedResult) -> str:
     return "" if f.same_source else " Void: holdout and real records are different people."
-
-
-def _of_risks(f: ReleasedResult) -> Iterator[Measure]:
-    found = f.worst
-    risk = f.furthest_from_baseline
-    if found is not None:
-        yield Measure(
-            name="furthest",
-            label="Furthest beyond its control",
-            found=found.beyond,
-            shown=percent_estimate(found.beyond),
-            note=risk_name(found.risk),
-            text=(
-                "Share of what the control left open. 0% is no leak. The interval allows for "
-                f"{f.corrected.looks} looks.{_void_note(f)}"
-            ),
-            guessing="0%",
-            gate=False,
-        )
-    elif risk is not None:
-        yield Measure(
-            name="furthest",
-            label=f"{sections.KINDS[risk.name]}, on real records",
-            found=risk.attack,
-            shown=percent_estimate(risk.attack),
-            note=risk_name(risk),
-            text=(
-                f"The baseline achieves {percent_estimate(risk.baseline)}. How much of it is a "
-                "leak cannot be told."
-            ),
-            guessing=_UNKNOWN,
-            gate=False,
-        )
 
 
 def _copies(f: ReleasedResult) -> Measure:

@@ -11,11 +11,10 @@ from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin
+from privacygauge.tables.released.copies import Overlap
 from privacygauge.tables.released.hits import ReleaseRisk
-from privacygauge.tables.released.overlap import Overlap
-from privacygauge.tables.released.people import FEWEST_PEOPLE, People
+from privacygauge.tables.released.people import FEWEST_PEOPLE
 from privacygauge.tables.released.release import (
-    HoldoutCopies,
     Release,
 )
 from privacygauge.tables.released.tables import NO_CONTROL
@@ -44,48 +43,37 @@ def said_of(overlap: Overlap) -> str:
     return f"{found}: too few are left for a control"
 
 
-def said_of_learnt(learnt: HoldoutCopies) -> str:
-    """Describe holdout records that the generator saw, and the consequence, in a sentence."""
-    if learnt.nearly:
-        return (
-            f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records have more in common "
-            "with a synthetic row than with any real person, which chance does not explain: the "
-            "table was made from the holdout too, or the files were swapped, so the holdout is "
-            "not a control and was left out"
-        )
-    stand = "stands in the synthetic table as it is"
-    if learnt.copied > 1:
-        stand = "stand in the synthetic table as they are"
-    return (
-        f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records {stand}, which chance does "
-        "not explain: the table was made from the holdout too, or the files were swapped, so the "
-        "holdout is not a control and was left out"
-    )
-
-
-def said_of_people(people: People) -> str:
-    """Return why the holdout's people are no control, in a sentence."""
-    if people.few:
+def no_control(release: Release) -> str | None:
+    """Return why a given holdout was left out, in a sentence; None if it was not."""
+    learnt = release.learnt
+    if learnt is not None:
+        of = f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records"
+        holdout = "the table was made from the holdout too, or the files were swapped, so the "
+        holdout += "holdout is not a control and was left out"
+        if learnt.nearly:
+            return (
+                f"{of} have more in common with a synthetic row than with any real person, which "
+                f"chance does not explain: {holdout}"
+            )
+        stand = "stands in the synthetic table as it is"
+        if learnt.copied > 1:
+            stand = "stand in the synthetic table as they are"
+        return f"{of} {stand}, which chance does not explain: {holdout}"
+    people = release.people
+    if people is not None and people.few:
         return (
             f"people behind the real records: {people.n_real:,}, behind those of the holdout: "
             f"{people.n_holdout:,}; fewer than {FEWEST_PEOPLE} on a side are no control, so "
             "the holdout was left out: more people are needed, or another column if this one does "
             "not name people (--unit)"
         )
-    return (
-        f"{people.shared:,} of {people.n_holdout:,} people in the holdout "
-        "have records in the real table too: the holdout is not a control and was left out; keep "
-        "other people back from the generator, or name another column if this one does not name "
-        "people (--unit)"
-    )
-
-
-def no_control(release: Release) -> str | None:
-    """Return why a given holdout was left out, in a sentence; None if it was not."""
-    if release.learnt is not None:
-        return said_of_learnt(release.learnt)
-    if release.people is not None:
-        return said_of_people(release.people)
+    if people is not None:
+        return (
+            f"{people.shared:,} of {people.n_holdout:,} people in the holdout "
+            "have records in the real table too: the holdout is not a control and was left out; "
+            "keep other people back from the generator, or name another column if this one does "
+            "not name people (--unit)"
+        )
     return None if release.overlap is None else said_of(release.overlap)
 
 

@@ -104,59 +104,52 @@ def risks(f: ReleasedResult) -> Iterator[Block]:
     for name, title in KINDS.items():
         some = sorted((r for r in f.risks if r.name == name), key=_by_lower_end)
         if some:
-            rows = [_form(r, compared=f.n_holdout > 0) for r in some]
+            rows: list[dict[str, Content]] = []
+            for risk in some:
+                found = {
+                    **({"Beyond the control": risk.risk} if f.n_holdout else {}),
+                    "Real records": risk.attack,
+                    **({"Holdout (control)": risk.control} if f.n_holdout else {}),
+                    "Baseline": risk.baseline,
+                }
+                loses = " (loses to its baseline)" if risk.loses else ""
+                shown = {
+                    key: Shown(DASH) if one is None else percent_estimate(one, 1)
+                    for key, one in found.items()
+                }
+                rows.append({"Form": f"{risk.variant}{loses}", **shown})
             yield table(f"risk-{name}", title, rows, at_once=_AT_ONCE)
     if f.corrected.looks > 1:
         yield note(
             f"Each row holds individually, at {rate(f.level)}. Among {f.corrected.looks} looks one "
             "goes far by luck alone: the verdict allows for that (Bonferroni), these rows do not."
         )
-    yield from _outlying_section(f)
+    if f.exposed:
+        yield table(
+            "outlying",
+            f"The {VARIANT}",
+            [
+                {
+                    "Id": plain(shorten(name)),
+                    "Distance to others": decimal(one.score, 3),
+                    "Singled out": _yes(one.singled_out),
+                    "Linked": _yes(one.linked),
+                    "Values inferred": f"{one.told} of {one.secrets}",
+                }
+                for name, one in f.exposed[:RECORDS]
+            ],
+            "A record that stands alone leaks first. The holdout's most outlying records, by the "
+            "same ranking, are the control of these forms: what is achieved on one record alone "
+            "may be chance.",
+            at_once=_AT_ONCE,
+        )
     meanings = tuple((risk_name(r), f"{r.meaning}. {' '.join(r.notes)}".strip()) for r in f.risks)
     yield FoldedBlocks("What an attempt is, form by form", (Pairs(meanings),))
     yield risks_plot(f)
 
 
-def _outlying_section(f: ReleasedResult) -> Iterator[Block]:
-    """Yield the most outlying real records, and the attempts that succeed on each."""
-    if not f.exposed:
-        return
-    yield table(
-        "outlying",
-        f"The {VARIANT}",
-        [
-            {
-                "Id": plain(shorten(name)),
-                "Distance to others": decimal(one.score, 3),
-                "Singled out": _yes(one.singled_out),
-                "Linked": _yes(one.linked),
-                "Values inferred": f"{one.told} of {one.secrets}",
-            }
-            for name, one in f.exposed[:RECORDS]
-        ],
-        "A record that stands alone leaks first. The holdout's most outlying records, by the same "
-        "ranking, are the control of these forms: what is achieved on one record alone may be "
-        "chance.",
-        at_once=_AT_ONCE,
-    )
-
-
 def _yes(found: bool | None) -> str:
     return DASH if found is None else "yes" if found else "no"
-
-
-def _form(risk: ReleaseRisk, *, compared: bool) -> dict[str, Content]:
-    found = {
-        **({"Beyond the control": risk.risk} if compared else {}),
-        "Real records": risk.attack,
-        **({"Holdout (control)": risk.control} if compared else {}),
-        "Baseline": risk.baseline,
-    }
-    loses = " (loses to its baseline)" if risk.loses else ""
-    return {
-        "Form": f"{risk.variant}{loses}",
-        **{k: Shown(DASH) if x is None else percent_estimate(x, 1) for k, x in found.items()},
-    }
 
 
 def _by_lower_end(risk: ReleaseRisk) -> tuple[float, str]:
@@ -234,14 +227,14 @@ def closest(f: ReleasedResult) -> Iterator[Block]:
         if f.membership is None
         else "Read them beside the attacks, which decide."
     )
-    table = _facts("closest", "From each synthetic row", f.closest, _distance)
+
+    def shown(fact: Fact) -> Shown:
+        is_share = fact.label.startswith("Rows")
+        return percent_estimate(fact.estimate) if is_share else decimal_estimate(fact.estimate, 4)
+
+    table = _facts("closest", "From each synthetic row", f.closest, shown)
     yield caution(f"No evidence of safety. {NO_EVIDENCE} {beside}")
     yield FoldedBlocks("The distances", (table,))
-
-
-def _distance(fact: Fact) -> Shown:
-    is_share = fact.label.startswith("Rows")
-    return percent_estimate(fact.estimate) if is_share else decimal_estimate(fact.estimate, 4)
 
 
 def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact], Shown]) -> Table:

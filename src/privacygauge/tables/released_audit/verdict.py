@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.played import Attacks
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import grade_attacks, grade_of_few
 from privacygauge.report.grades import (
@@ -108,14 +107,46 @@ def verdict(f: ReleasedResult) -> Verdict:
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
     if grade == UNTOLD:
-        return _verdict_without_finding(f)
+        # Nothing was found, which is not evidence that nothing leaks.
+        attacks = f.membership
+        assert attacks is not None  # there is a control
+        inverted = attacks.headline.inverted
+        if f.corrected.inverted or inverted:
+            why = direction.sentences(inverted) if inverted else (direction.LIKELY,)
+            if f.corrected.inverted:
+                named = ", ".join(map(plain, f.corrected.inverted))
+                more = (
+                    "The table gives away more about the holdout than about the real records, by "
+                    f"{named} {_confidence_text(f)}."
+                )
+                why = (more, *why)
+            return direction.verdict(tuple(why))
+        of_attacks = grade_attacks(attacks)
+        if of_attacks.grade == UNTOLD:
+            sentences = (*of_attacks.sentences, _observations_text(f))
+            return untold_verdict(of_attacks.headline, sentences, unsaid=_UNSAFE, advice=_LARGER)
+        # Real records and holdout differ a little, and no attack goes beyond that.
+        headline = "Cannot be told: the attacks do no better than one that never sees the table"
+        return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
+    membership: tuple[str, ...] = ()
+    if f.membership is not None and f.filtered is not None and f.membership.headline.inverted:
+        membership = (
+            "Attacks that take records near to a synthetic row for members are wrong more often "
+            "than guessing, for the same reason.",
+        )
+    elif f.membership is not None:
+        of_attacks = grade_attacks(f.membership)
+        if of_attacks.grade == UNTOLD:  # something else than these attacks found a leak
+            of_attacks = grade_attacks(replace(f.membership, questions=None))
+        could_find = any("could have found" in sentence for sentence in of_attacks.sentences)
+        membership = (*of_attacks.sentences, *((_FORMS_LOOKED_FOR,) if could_find else ()))
     told = {
         "copies": _copies_text(f),
         "order": _order(f),
         "shared": _shared_values_text(f),
         "crowds": _crowds_text(f),
         "filtered": _filtered_text(f),
-        "membership": _membership(f),
+        "membership": membership,
         "risks": _risks(f),
     }
     # What the headline speaks of comes first, then what is as grave; the order of the others stays.
@@ -123,7 +154,14 @@ def verdict(f: ReleasedResult) -> Verdict:
     order = sorted(told, key=lambda part: (part != leading, grade == NONE or found[part] != grade))
     said = [sentence for part in order for sentence in told[part]]
     said += [] if grade == NONE else [MATTERS]
-    todo = tuple(_advice(f, grade))
+    # The next steps, the most urgent first.
+    todo = [] if grade == NONE else list(_remedies(f, grade))
+    if f.n_holdout < min(f.n_real, 2000):
+        todo.append(
+            "Use a larger holdout, if there is one: with so few records a small leak goes "
+            "unnoticed."
+        )
+    todo += [_GENERATOR, _AGAIN]
     unsaid = _limits_text(grade)
     return Verdict(
         grade=grade,
@@ -131,24 +169,9 @@ def verdict(f: ReleasedResult) -> Verdict:
         headline=_headline(f, grade),
         sentences=tuple(said),
         unsaid=unsaid,
-        advice=todo,
+        advice=tuple(todo),
         gauge=_gauge(f),
     )
-
-
-def _verdict_without_finding(f: ReleasedResult) -> Verdict:
-    """Return the verdict if nothing was found, which is not evidence that nothing leaks."""
-    attacks = f.membership
-    assert attacks is not None  # there is a control
-    if f.corrected.inverted or attacks.headline.inverted:
-        return direction.verdict(tuple(_inversion_text(f)))
-    found = grade_attacks(attacks)
-    if found.grade == UNTOLD:
-        sentences = (*found.sentences, _observations_text(f))
-        return untold_verdict(found.headline, sentences, unsaid=_UNSAFE, advice=_LARGER)
-    # Real records and holdout differ a little, and no attack goes beyond that.
-    headline = "Cannot be told: the attacks do no better than one that never sees the table"
-    return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
 
 
 def _verdict_without_control(f: ReleasedResult) -> Verdict:
@@ -198,9 +221,32 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
         return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
-    return untold_verdict(
-        _no_control_headline(f), tuple(_without(f)), unsaid=_UNSAFE, advice=_NEITHER
+    if f.learnt is not None:
+        held = "nearly holds" if f.learnt.nearly else "holds"
+        why = f": the synthetic table {held} holdout records, so they are no control"
+    elif f.people is not None and f.people.few:
+        why = ": too few people stand behind the records for a control"
+    elif f.people is not None:
+        why = ": the holdout's people are in the real table, so they are no control"
+    elif f.overlap is not None:
+        why = ": the holdout stands in the real table, so it is no control"
+    elif f.copies[0].estimate.value >= 0.1:
+        why = f" without a holdout, but {_share_copied(f)}"
+    else:
+        why = " without a holdout whether the table gives its people away"
+    left_out = no_control(f)
+    sentences = (
+        *(() if left_out is None else (f"{left_out}.",)),
+        _observations_text(f),
+        "What cannot be told is whether that is a leak: an attack also succeeds where the table "
+        "describes people in general well, which it is made for, and records that many people "
+        "share occur on both sides by chance. Membership attacks were not played: there is "
+        "nobody whom they could confuse with the people in the real table.",
+        "A holdout answers both: records of the same source that the generator did not learn "
+        "from, as many as there are real ones, or a thousand at least. What an attack "
+        "achieves on them is what it achieves without a leak.",
     )
+    return untold_verdict(f"Cannot be told{why}", sentences, unsaid=_UNSAFE, advice=_NEITHER)
 
 
 def _share_copied(f: ReleasedResult) -> str:
@@ -254,25 +300,21 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
     attacks = f.membership
     found = f.worst
     few = None if f.questions is None else f.questions.tail
+    membership = NONE if attacks is None else grade_attacks(attacks).grade
+    # Inconclusive if an attack that never sees the table does as well.
+    differs = f.blind is not None and f.blind.auc.low > 0.5
+    if membership != NONE and differs and not _beats_blind(f):
+        membership = UNTOLD
     return {
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
         "order": gravest((NONE, *map(beyond_grade, f.corrected.linked.values()))),
         "shared": gravest((NONE, *(beyond_grade(one.people) for one in f.corrected.shared))),
         "crowds": gravest((NONE, *(beyond_grade(one.rows) for one in f.corrected.crowds))),
         "filtered": NONE if f.filtered is None else grade_of(f.filtered.auc.low),
-        "membership": NONE if attacks is None else _of_attacks(f, attacks),
+        "membership": membership,
         "risks": NONE if found is None else beyond_grade(found.beyond),
         "few": NONE if few is None else grade_of_few(few),
     }
-
-
-def _of_attacks(f: ReleasedResult, attacks: Attacks) -> Grade:
-    """Return the grade of the attacks; inconclusive if one without the table does as well."""
-    grade = grade_attacks(attacks).grade
-    differs = f.blind is not None and f.blind.auc.low > 0.5
-    if grade == NONE or not differs or _beats_blind(f):
-        return grade
-    return UNTOLD
 
 
 def _beats_blind(f: ReleasedResult) -> bool:
@@ -331,33 +373,6 @@ def _leading(f: ReleasedResult, grade: Grade) -> str:
     if leading == "few" and f.n_copied >= f.n_exposed:
         leading = "copies" if f.n_proven >= f.n_exposed else "shared"
     return leading
-
-
-def _inversion_text(f: ReleasedResult) -> Iterator[str]:
-    """Yield why the audit is inconclusive if more is given away about the holdout."""
-    if f.corrected.inverted:
-        named = ", ".join(map(plain, f.corrected.inverted))
-        yield (
-            "The table gives away more about the holdout than about the real records, by "
-            f"{named} {_confidence_text(f)}."
-        )
-    attacks = () if f.headline is None else f.headline.inverted
-    yield from direction.sentences(attacks) if attacks else (direction.LIKELY,)
-
-
-def _membership(f: ReleasedResult) -> tuple[str, ...]:
-    if f.membership is None:
-        return ()
-    if f.filtered is not None and f.membership.headline.inverted:
-        return (
-            "Attacks that take records near to a synthetic row for members are wrong more often "
-            "than guessing, for the same reason.",
-        )
-    found = grade_attacks(f.membership)
-    if found.grade == UNTOLD:  # something else than these attacks found a leak
-        found = grade_attacks(replace(f.membership, questions=None))
-    could_find = any("could have found" in sentence for sentence in found.sentences)
-    return (*found.sentences, *((_FORMS_LOOKED_FOR,) if could_find else ()))
 
 
 def _copies_text(f: ReleasedResult) -> Iterator[str]:
@@ -520,7 +535,15 @@ def _risks(f: ReleasedResult) -> Iterator[str]:
         f"{_control(found.risk)} on the holdout"
     )
     if found.beyond.low <= 0:
-        most, of_outlying = (_ruled_out(f, outlying=kind) for kind in (False, True))
+        # Percentage points that are ruled out, on random records and on outlying ones.
+        pairs = list(zip(f.risks, f.corrected.points, strict=True))
+        most, of_outlying = (
+            f"{100 * max(ends):.1f}" if ends else ""
+            for ends in (
+                [x.high for risk, x in pairs if x is not None and risk.outlying == kind]
+                for kind in (False, True)
+            )
+        )
         alone = f" On the {VARIANT} alone, more than {of_outlying} are ruled out."
         beside = alone if of_outlying else ""
         yield (
@@ -541,13 +564,6 @@ def _risks(f: ReleasedResult) -> Iterator[str]:
         f"Of the three risks that regulators name, {title} goes furthest: it {rates}. Of what the "
         f"control left open, the table gives away {least} {_confidence_text(f)}.{others}"
     )
-
-
-def _ruled_out(f: ReleasedResult, *, outlying: bool) -> str:
-    """Return the percentage points that are ruled out, on random or outlying records."""
-    pairs = zip(f.risks, f.corrected.points, strict=True)
-    ends = [x.high for risk, x in pairs if x is not None and risk.outlying == outlying]
-    return f"{100 * max(ends):.1f}" if ends else ""
 
 
 def _confidence_text(f: ReleasedResult) -> str:
@@ -574,21 +590,6 @@ def _limits_text(grade: Grade) -> str:
     return f"It speaks of the average; single records may be more or less exposed. And {stronger}."
 
 
-def _no_control_headline(f: ReleasedResult) -> str:
-    if f.learnt is not None:
-        held = "nearly holds" if f.learnt.nearly else "holds"
-        return f"Cannot be told: the synthetic table {held} holdout records, so they are no control"
-    if f.people is not None:
-        if f.people.few:
-            return "Cannot be told: too few people stand behind the records for a control"
-        return "Cannot be told: the holdout's people are in the real table, so they are no control"
-    if f.overlap is not None:
-        return "Cannot be told: the holdout stands in the real table, so it is no control"
-    if f.copies[0].estimate.value >= 0.1:
-        return f"Cannot be told without a holdout, but {_share_copied(f)}"
-    return "Cannot be told without a holdout whether the table gives its people away"
-
-
 def _observations_text(f: ReleasedResult) -> str:
     copied = percent(f.copies[0].estimate.value)
     told = f"{copied} of the real records occur in the synthetic table, equal in every column"
@@ -600,24 +601,6 @@ def _observations_text(f: ReleasedResult) -> str:
         "of "
         f"the attempts on real records, against {percent(risk.baseline.value)} of its baseline "
         f"({rate(f.level)} intervals below)."
-    )
-
-
-def _without(f: ReleasedResult) -> Iterator[str]:
-    left_out = no_control(f)
-    if left_out is not None:
-        yield f"{left_out}."
-    yield _observations_text(f)
-    yield (
-        "What cannot be told is whether that is a leak: an attack also succeeds where the table "
-        "describes people in general well, which it is made for, and records that many people "
-        "share occur on both sides by chance. Membership attacks were not played: there is "
-        "nobody whom they could confuse with the people in the real table."
-    )
-    yield (
-        "A holdout answers both: records of the same source that the generator did not learn "
-        "from, as many as there are real ones, or a thousand at least. What an attack "
-        "achieves on them is what it achieves without a leak."
     )
 
 
@@ -641,18 +624,6 @@ def _void_text(f: ReleasedResult) -> Iterator[str]:
         "Draw the holdout at random from the very records that the generator is given, before it "
         "learns, and audit again."
     )
-
-
-def _advice(f: ReleasedResult, grade: Grade) -> Iterator[str]:
-    """Yield the next steps, the most urgent first."""
-    if grade != NONE:
-        yield from _remedies(f, grade)
-    if f.n_holdout < min(f.n_real, 2000):
-        yield (
-            "Use a larger holdout, if there is one: with so few records a small leak goes "
-            "unnoticed."
-        )
-    yield from (_GENERATOR, _AGAIN)
 
 
 def _remedies(f: ReleasedResult, grade: Grade) -> Iterator[str]:

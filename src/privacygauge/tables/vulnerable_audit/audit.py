@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from privacygauge.report.values import (
     About,
     Gauge,
     Grade,
-    Json,
     Measure,
     Origin,
     Report,
@@ -90,6 +89,8 @@ class VulnerableRecords(Reported, Vulnerability):
         """
         listed = self.listed if top is None else top
         rows = self.top(listed).tolist()
+        mean = float(self.scores.mean())
+        highest = _highest_score(self)
         shown = Shows(
             "records",
             "Records by falling score",
@@ -121,7 +122,25 @@ class VulnerableRecords(Reported, Vulnerability):
             * bool(self.n_reference),
             origin=self.origin,
             verdict=_verdict(self),
-            measures=tuple(_measures(self)),
+            measures=(
+                Measure(
+                    name="vulnerability",
+                    label=f"Mean distance of a record to its {_nearest(self)}",
+                    found=mean,
+                    shown=Shown(decimal(mean, 3)),
+                    note=f"{self.distance.title}, mean over all {count(len(self))} records",
+                    text="Computed, not estimated, so it has no interval.",
+                    guessing="no guess is made",
+                ),
+                Measure(
+                    name="highest",
+                    label="Highest score",
+                    found=highest,
+                    shown=Shown(decimal(highest, 3)),
+                    note=f"row {count(int(self.order[0]))}",
+                    gate=False,
+                ),
+            ),
             sections=(
                 Section(
                     "records",
@@ -140,7 +159,16 @@ class VulnerableRecords(Reported, Vulnerability):
             ),
             terms=_TERMS,
             worst=Worst("rows", tuple(str(row) for row in rows)),
-            data=_data(self, listed),
+            data={
+                "n": len(self),
+                "k": self.k,
+                "distance": self.distance.name,
+                "p": self.distance.p if isinstance(self.distance, Minkowski) else None,
+                "n_reference": self.n_reference,
+                "columns": {column.name: column.kind for column in self.schema.columns},
+                "top": [{"row": row, "score": float(self.scores[row])} for row in rows],
+                "mean_score": float(self.scores.mean()),
+            },
             frames={
                 "records.parquet": lambda: frame(
                     {"row": np.arange(len(self)), "score": self.scores, "rank": self.ranks}
@@ -255,6 +283,11 @@ vulnerable_records = one_line(
 
 
 def _verdict(f: VulnerableRecords) -> Verdict:
+    mean = float(f.scores.mean())
+    n = min(len(f), _DRAWN)
+    # Nearest: each mark is the score of a real record.
+    drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
+    told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
     return Verdict(
         grade=RANKED,
         scale=(RANKED,),
@@ -270,29 +303,19 @@ def _verdict(f: VulnerableRecords) -> Verdict:
         advice=(
             "Audit the release with these records as targets: privacygauge synthetic --targets.",
         ),
-        gauge=_gauge(f),
-    )
-
-
-def _gauge(f: VulnerableRecords) -> Gauge:
-    """Return the gauge of the records' scores."""
-    mean = float(f.scores.mean())
-    n = min(len(f), _DRAWN)
-    # Nearest: each mark is the score of a real record.
-    drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
-    told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
-    return Gauge(
-        f"Mean distance of a record to its {_nearest(f)}",
-        Shown(decimal(mean, 3)),
-        low=mean,
-        value=mean,
-        high=mean,
-        limits=(0.0, _highest_score(f) or 1.0),
-        ticks=(),
-        rule=f"{told}, and the mark is their mean: on the left are records with close neighbours, "
-        "on the right those that stand alone.",
-        zones=(f"From 0 to {decimal(_highest_score(f), 3)}",),
-        marks=tuple(drawn.tolist()),
+        gauge=Gauge(
+            f"Mean distance of a record to its {_nearest(f)}",
+            Shown(decimal(mean, 3)),
+            low=mean,
+            value=mean,
+            high=mean,
+            limits=(0.0, _highest_score(f) or 1.0),
+            ticks=(),
+            rule=f"{told}, and the mark is their mean: on the left are records with close "
+            "neighbours, on the right those that stand alone.",
+            zones=(f"From 0 to {decimal(_highest_score(f), 3)}",),
+            marks=tuple(drawn.tolist()),
+        ),
     )
 
 
@@ -305,30 +328,6 @@ def _highest_score(f: VulnerableRecords) -> float:
     return float(f.scores[f.order[0]])
 
 
-def _measures(f: VulnerableRecords) -> Iterator[Measure]:
-    mean = float(f.scores.mean())
-    highest = _highest_score(f)
-    yield Measure(
-        name="vulnerability",
-        label=f"Mean distance of a record to its {_nearest(f)}",
-        found=mean,
-        shown=Shown(decimal(mean, 3)),
-        note=f"{f.distance.title}, mean over all {count(len(f))} records",
-        text="Computed, not estimated, so it has no interval.",
-        guessing="no guess is made",
-    )
-    shown = Shown(decimal(highest, 3))
-    row = count(int(f.order[0]))
-    yield Measure(
-        name="highest",
-        label="Highest score",
-        found=highest,
-        shown=shown,
-        note=f"row {row}",
-        gate=False,
-    )
-
-
 _TERMS = {
     "Vulnerability score": "The mean distance of a record to the other records nearest to it: 0 "
     "where it has as many copies, and higher the farther it is from all others.",
@@ -338,16 +337,3 @@ _TERMS = {
     "Minkowski": "A distance that compares the categories and the numbers, scaled to 0..1, value "
     "by value.",
 }
-
-
-def _data(f: VulnerableRecords, top: int) -> dict[str, Json]:
-    return {
-        "n": len(f),
-        "k": f.k,
-        "distance": f.distance.name,
-        "p": f.distance.p if isinstance(f.distance, Minkowski) else None,
-        "n_reference": f.n_reference,
-        "columns": {column.name: column.kind for column in f.schema.columns},
-        "top": [{"row": row, "score": float(f.scores[row])} for row in f.top(top).tolist()],
-        "mean_score": float(f.scores.mean()),
-    }
