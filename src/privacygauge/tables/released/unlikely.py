@@ -217,8 +217,6 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
     ways: list[tuple[str, ReleasedTables, list[int]]] = [
         (column.name, released, [j]) for j, column in enumerate(released.schema.columns)
     ]
-    if len(dates) > 1:
-        ways.append((DATES, released, dates))
     moved = between_dates(released)
     if moved is not None:
         ways.append((MOVED, moved, []))
@@ -226,6 +224,8 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
             (f"{MOVED}, and {column.name}", moved, [j])
             for j, column in enumerate(moved.schema.columns)
         ]
+    if len(dates) > 1:
+        ways.append((DATES, released, dates))
     ways = [way for way in ways if len(way[1].schema.columns) - len(way[2]) >= _FEWEST]
     # Records and rows that have an equal on the other side are judged whole.
     own, made = number_equal_records((_people(released), released.synthetic))
@@ -260,7 +260,8 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
         ):
             continue
         for row, p in zip(asked[chance <= least].tolist(), chance[chance <= least], strict=True):
-            if row not in best or p < best[row][0]:
+            # A way further down explains less of the record: it has to be much less likely.
+            if row not in best or p < best[row][0] / 2:
                 best[row] = (float(p), way, unexplained[copies == theirs[row]])
     if not best:
         return None
