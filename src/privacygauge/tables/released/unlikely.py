@@ -220,9 +220,10 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
     moved = between_dates(released)
     if moved is not None:
         ways.append((MOVED, moved, []))
+        others = len(released.schema.columns) - len(dates)
         ways += [
             (f"{MOVED}, and {column.name}", moved, [j])
-            for j, column in enumerate(moved.schema.columns)
+            for j, column in enumerate(moved.schema.columns[:others])
         ]
     if len(dates) > 1:
         ways.append((DATES, released, dates))
