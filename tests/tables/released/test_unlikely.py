@@ -45,7 +45,7 @@ def released(rng, n, copied, of_holdout=0, n_made=None):
 
 
 def found(tables):
-    return unlikely_copies(tables, find_shared_records(tables).real, 0.95)
+    return unlikely_copies(tables, find_shared_records(tables).real, 0.95, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("n", [60, 300])
@@ -179,7 +179,7 @@ def test_rows_of_other_people_are_no_copies(generator, categories):
             lone = lone_copies(tables, twins, rng, tables.holdout)
             beyond = rows_copied_alone(lone, 0.95)
             wrong += beyond is not None and beyond.low > 0
-            proven += len(unlikely_copies(tables, twins, 0.95).real) > 0
+            proven += len(unlikely_copies(tables, twins, 0.95, np.random.default_rng(0)).real) > 0
     assert proven == 0
     assert wrong <= 0.05 * games + 3 * np.sqrt(0.05 * games)
 
@@ -325,3 +325,76 @@ def test_the_page_names_copies_that_are_proof_together():
     assert report.data["copies"]["together"]["least"] == audit.together.least
     assert {one.name for one in audit.jointly} <= {f"patient {row}" for row in range(8)}
     assert report.verdict.grade not in (NONE, UNTOLD)
+
+
+def stays(rng, n):
+    """Return patients with two dates."""
+    frame = patients(rng, n)
+    return frame.assign(left=frame["day"] + pd.to_timedelta(frame["stay"], "D"))
+
+
+def changed(way, one, other, rng):
+    """Return a record of which a part is that of another one."""
+    if way in one.index:
+        return one.where(one.index != way, other)
+    dates = one.index.isin(["day", "left"])
+    if way == "all dates":
+        return one.where(~dates, other)
+    days = pd.Timedelta(days=int(rng.integers(1, 181)))
+    return pd.Series({name: x + days if name in ("day", "left") else x for name, x in one.items()})
+
+
+@pytest.mark.parametrize("control", [True, False], ids=["holdout", "no holdout"])
+@pytest.mark.parametrize("copied", [1, 5, 300])
+@pytest.mark.parametrize("way", ["code", "post", "age", "all dates", "all dates, moved alike"])
+def test_copies_but_for_a_part_are_found_and_named(way, copied, control):
+    for seed in range(times(2)):
+        rng = np.random.default_rng(seed)
+        real, holdout, made = (stays(rng, 300) for _ in range(3))
+        rows = [changed(way, real.loc[i], made.loc[i], rng) for i in range(copied)]
+        made = pd.concat([pd.DataFrame(rows), made[copied:]]).astype(made.dtypes)
+        tables = read_together(real, made, holdout if control else None)
+        partly = found(tables).partly
+        whole = (made[:copied] == real[:copied]).all(axis=1).sum()
+        assert set(partly.rows) <= set(range(copied))
+        # A value that happens to be the same makes a whole copy.
+        assert len(partly.rows) >= 0.9 * (copied - whole)
+        assert (partly.chance <= NEGLIGIBLE / 300).all()
+        if copied == 1:
+            assert partly.ways == (way,)
+            assert partly.made.tolist() == [0]
+
+
+@pytest.mark.parametrize("n", [40, 200])
+def test_other_people_are_no_copies_but_for_a_part(n):
+    for seed in range(times(40)):
+        rng = np.random.default_rng(seed)
+        real, holdout, made = (stays(rng, n) for _ in range(3))
+        assert found(read_together(real, made, holdout)).partly is None
+
+
+@pytest.mark.parametrize("seed", range(times(4)))
+def test_records_that_agree_with_each_other_but_for_a_part_prove_nothing(seed):
+    """Somebody's twin but for one code, on the real side, shows that chance makes such pairs."""
+    rng = np.random.default_rng(seed)
+    real, holdout, made = (stays(rng, 300) for _ in range(3))
+    for frame in (real, holdout, made):
+        frame[150:] = frame[:150].assign(code=frame["code"][150:].to_numpy()).to_numpy()
+    both = pd.concat([real, made], ignore_index=True).sample(frac=1, random_state=seed)
+    real, made = (side.reset_index(drop=True) for side in (both[:300], both[300:]))
+    assert found(read_together(real, made, holdout)).partly is None
+
+
+def test_a_person_with_several_records_is_no_proof_against_copies_but_for_a_part():
+    rng = np.random.default_rng(0)
+    real, holdout, made = (stays(rng, 300) for _ in range(3))
+    real[150:] = real[:150].assign(code=real["code"][150:].to_numpy()).to_numpy()
+    made.loc[0] = changed("code", real.loc[0], made.loc[0], rng)
+    tables = read_together(real, made, holdout)
+    tables = replace(tables, unit=np.arange(300) % 150)
+    assert (
+        0
+        in unlikely_copies(
+            tables, find_shared_records(tables).real, 0.95, np.random.default_rng(0)
+        ).partly.rows
+    )

@@ -54,7 +54,12 @@ from privacygauge.tables.released.suite import (
     tries,
 )
 from privacygauge.tables.released.tables import ReleasedTables
-from privacygauge.tables.released.unlikely import JointCopies, UnlikelyCopies, unlikely_copies
+from privacygauge.tables.released.unlikely import (
+    JointCopies,
+    PartialCopies,
+    UnlikelyCopies,
+    unlikely_copies,
+)
 from privacygauge.tables.table import require_columns, require_moderate
 from privacygauge.tables.utility import Utility, utility
 
@@ -78,6 +83,8 @@ class CopiedRecord:
     """Id of the record; its row if no ids were given."""
     expected: float
     """Number of copies expected by chance."""
+    other: str = ""
+    """Part of the record that is another one in the copy; empty if the copy is whole."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,8 @@ class Release:
     """Holdout records that are in the real table; None if chance explains them."""
     proven: tuple[CopiedRecord, ...] = ()
     """Real records with copies that chance does not explain, the least likely first."""
+    partly: tuple[CopiedRecord, ...] = ()
+    """Further real records whose copies, with one value or the dates changed, are no chance."""
     together: JointCopies | None = None
     """Copies that chance explains one by one, but not together; None if there are none."""
     jointly: tuple[CopiedRecord, ...] = ()
@@ -249,7 +258,7 @@ def measure_release(
     level = asked.level
     given = tables
     tables, rows, overlap = without_overlap(tables, twice)
-    unlikely = unlikely_copies(given, twice.real, level)
+    unlikely = unlikely_copies(given, twice.real, level, seeds.stream(seed, "partial copies"))
     learnt = None
     people = same_people(given)
     if people is not None:
@@ -271,7 +280,9 @@ def measure_release(
         tables = release_of_rows(given, rows, None)
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
 
-    def with_ids(copies: UnlikelyCopies | JointCopies, rows: Ints) -> tuple[CopiedRecord, ...]:
+    def with_ids(
+        copies: UnlikelyCopies | JointCopies | PartialCopies, rows: Ints
+    ) -> tuple[CopiedRecord, ...]:
         return tuple(
             CopiedRecord(row, str(row if names is None else names[row]), chance)
             for row, chance in zip(rows.tolist(), copies.chance.tolist(), strict=True)
@@ -279,6 +290,12 @@ def measure_release(
 
     joint = unlikely.together
     proven = with_ids(unlikely, unlikely.real)
+    partly: tuple[CopiedRecord, ...] = ()
+    if unlikely.partly is not None:
+        ways = zip(
+            with_ids(unlikely.partly, unlikely.partly.rows), unlikely.partly.ways, strict=True
+        )
+        partly = tuple(replace(one, other=way) for one, way in ways)
     jointly = () if joint is None else with_ids(joint, joint.rows)
     step()
     known = tables.notes
@@ -339,6 +356,7 @@ def measure_release(
         ),
         overlap=overlap,
         proven=proven,
+        partly=partly,
         together=joint,
         jointly=jointly,
         learnt=learnt,

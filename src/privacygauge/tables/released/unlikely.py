@@ -12,18 +12,20 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import bdtrc
 from scipy.stats import poisson
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rates import excess
+from privacygauge.tables.released.dates import between_dates
 from privacygauge.tables.released.tables import (
     ReleasedTables,
     number_equal_records,
     stack_tables,
 )
-from privacygauge.tables.table import Table
+from privacygauge.tables.table import Schema, Table
 
 NEGLIGIBLE = 1e-3
 """Copies are beyond chance if fewer than this many are expected, over all records together."""
@@ -65,6 +67,20 @@ class JointCopies:
 
 
 @dataclass(frozen=True, eq=False)
+class PartialCopies:
+    """Copied real records of which one value, or the dates, are other ones; no chance, each."""
+
+    rows: Ints
+    """(k,) Rows of the real table, the least likely copy first."""
+    chance: Floats
+    """(k,) Expected number of such copies of each record by chance."""
+    ways: tuple[str, ...]
+    """What is another one in each copy: a column's name, or words for the dates."""
+    made: Ints
+    """Rows of the synthetic table that are these copies, ascending."""
+
+
+@dataclass(frozen=True, eq=False)
 class UnlikelyCopies:
     """Records that are in the synthetic table beyond chance."""
 
@@ -83,6 +99,8 @@ class UnlikelyCopies:
     together: JointCopies | None = None
     """Copies that are proof together, those that are proof alone among them; None if they show no
     more than these."""
+    partly: PartialCopies | None = None
+    """Further records that are copied but for a value, or with their dates moved; None for none."""
 
     @property
     def beyond(self) -> Estimate:
@@ -90,7 +108,9 @@ class UnlikelyCopies:
         return max(self.people, self.rows, key=lambda found: found.low)
 
 
-def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> UnlikelyCopies:
+def unlikely_copies(
+    released: ReleasedTables, twins: Bools, level: float, rng: np.random.Generator
+) -> UnlikelyCopies:
     """Find real and holdout records whose copies chance does not explain.
 
     Parameters
@@ -101,6 +121,8 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
         Real records that equal another person's real record, from `find_shared_records`.
     level : float
         Level of the comparison with equally unlikely twins, if there are any.
+    rng : numpy.random.Generator
+        Draws the keys by which partial copies are found.
 
     Notes
     -----
@@ -119,8 +141,11 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     lone = np.flatnonzero(copied[:n] & ~twins)
     # Holdout records that equal a real one may be copies of that one.
     fresh = n + np.flatnonzero(copied[n:] & ~np.isin(there[n:], there[:n]))
+    partly = partial_copies(released, rng)
     if not len(lone) and not len(fresh):
-        return _count_unlikely(lone, np.zeros(0), fresh=fresh, released=released, level=level)
+        return _count_unlikely(
+            lone, np.zeros(0), fresh=fresh, partly=partly, released=released, level=level
+        )
     # Synthetic rows that equal nobody add evidence on which values the generator makes up often.
     others = made[np.flatnonzero(~np.isin(wanted, there))]
     # n records are tested, each at NEGLIGIBLE / n.
@@ -153,9 +178,134 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
         of_lone[odd][order],
         fresh=fresh[of_fresh <= least],
         together=together,
+        partly=partly,
         released=released,
         level=level,
     )
+
+
+DATES = "all dates"
+"""A way in which a copy differs: its dates are other ones."""
+MOVED = "all dates, moved alike"
+"""A way in which a copy differs: the days between its dates are the same."""
+_FEWEST = 3
+"""Fewest columns in which a partial copy agrees."""
+_EXAMINED = 1_000
+"""Most candidates in one way of copying that are examined, evenly chosen among all."""
+
+
+def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> PartialCopies | None:
+    """Find real records whose copies with one value changed, or moved dates, are no chance.
+
+    Parameters
+    ----------
+    released : ReleasedTables
+        The release as given.
+    rng : numpy.random.Generator
+        Draws the keys by which records are compared.
+
+    Notes
+    -----
+    A way of copying leaves out one column, all dates, or all but the days between dates, and
+    perhaps one column more. Of w ways each is judged as whole copies are, at `NEGLIGIBLE` / w; a
+    way does not count where other people's records that are as unlikely agree with each other.
+    """
+    real_unit, holdout_unit = released.units
+    owner = np.concatenate([real_unit, holdout_unit])
+    n = len(released.real)
+    dates = [j for j, column in enumerate(released.schema.columns) if column.date]
+    ways: list[tuple[str, ReleasedTables, list[int]]] = [
+        (column.name, released, [j]) for j, column in enumerate(released.schema.columns)
+    ]
+    moved = between_dates(released)
+    if moved is not None:
+        ways.append((MOVED, moved, []))
+        others = len(released.schema.columns) - len(dates)
+        ways += [
+            (f"{MOVED}, and {column.name}", moved, [j])
+            for j, column in enumerate(moved.schema.columns[:others])
+        ]
+    if len(dates) > 1:
+        ways.append((DATES, released, dates))
+    ways = [way for way in ways if len(way[1].schema.columns) - len(way[2]) >= _FEWEST]
+    # Records and rows that have an equal on the other side are judged whole.
+    own, made = number_equal_records((_people(released), released.synthetic))
+    whole = np.isin(own, made)
+    unexplained = np.flatnonzero(~np.isin(made, own))
+    best: dict[int, tuple[float, str, Ints]] = {}
+    least = NEGLIGIBLE / (n * max(len(ways), 1))
+    for way, tables, without in ways:
+        people = _people(tables)
+        numbers = _row_hashes(rng, people, tables.synthetic)
+        left = numbers.sum(axis=0) - numbers[without].sum(axis=0)
+        theirs = left[: len(people)]
+        copies = left[len(people) :][unexplained]
+        agree = np.flatnonzero(np.isin(theirs, copies) & ~whole)
+        alone = ~_shared(theirs, owner)
+        asked = agree[(agree < n) & alone[agree]]
+        if not len(asked):
+            continue
+        asked = _evenly(asked, _EXAMINED)
+        columns = [j for j in range(len(people.schema.columns)) if j not in without]
+        known = _columns_of(people, columns)
+        others = _columns_of(tables.synthetic, columns)[unexplained[~np.isin(copies, theirs)]]
+        above = float(np.log(least / len(made)))
+        chance = len(made) * np.exp(log_chance(known, asked, others, above=above))
+        if not (chance <= least).any():
+            continue
+        met = np.flatnonzero(~alone)
+        met = met[np.linspace(0, len(met) - 1, min(len(met), _EXAMINED)).astype(np.int64)]
+        if (
+            len(met)
+            and len(made) * np.exp(log_chance(known, met, others, above=above)).min() <= least
+        ):
+            continue
+        for row, p in zip(asked[chance <= least].tolist(), chance[chance <= least], strict=True):
+            # A way further down explains less of the record: it has to be much less likely.
+            if row not in best or p < best[row][0] / 2:
+                best[row] = (float(p), way, unexplained[copies == theirs[row]])
+    if not best:
+        return None
+    order = sorted(best, key=lambda row: best[row][0])
+    return PartialCopies(
+        rows=np.array(order),
+        chance=np.array([best[row][0] for row in order]),
+        ways=tuple(best[row][1] for row in order),
+        made=np.unique(np.concatenate([best[row][2] for row in order])),
+    )
+
+
+def _evenly(rows: Ints, most: int) -> Ints:
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
+
+
+def _people(released: ReleasedTables) -> Table:
+    """Return the real records, then those of the holdout if there are any."""
+    if released.holdout is None:
+        return released.real
+    return stack_tables(released.real, released.holdout)
+
+
+def _columns_of(table: Table, columns: list[int]) -> Table:
+    kept = Schema(tuple(table.schema.columns[j] for j in columns))
+    return Table(kept, table.values[:, columns])
+
+
+def _row_hashes(rng: np.random.Generator, *tables: Table) -> NDArray[np.uint64]:
+    """Return (F, n) random 64-bit numbers, one per value of a column, of the rows of all tables."""
+    values = np.concatenate([table.values for table in tables])
+    found = np.empty(values.T.shape, np.uint64)
+    for j, column in enumerate(values.T):
+        distinct, codes = np.unique(column, return_inverse=True)
+        found[j] = rng.integers(0, 2**64, len(distinct), dtype=np.uint64)[codes]
+    return found
+
+
+def _shared(keys: NDArray[np.uint64], owner: Ints) -> Bools:
+    """Return where several people have records of the same key."""
+    kinds = np.unique(keys, return_inverse=True)[1]
+    pairs = np.unique(np.column_stack([kinds, owner]), axis=0)
+    return np.bincount(pairs[:, 0], minlength=kinds.max() + 1)[kinds] > 1
 
 
 def _judge_jointly(
@@ -173,12 +323,12 @@ def _judge_jointly(
     most = 1 / n
     chance = expected(copied, most)
     order = np.argsort(chance, kind="stable")
-    met = met[np.linspace(0, len(met) - 1, min(len(met), _SAMPLE)).astype(np.int64)]
+    met = _evenly(met, _SAMPLE)
     likely = min(most, float(expected(met, most).min(initial=np.inf)))
     order = order[chance[order] < likely]
     if len(order) < 2:
         return None
-    sample = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
+    sample = _evenly(np.arange(n), _SAMPLE)
     usual = np.sort(expected(sample, most))
     sums = np.concatenate([[0.0], np.cumsum(usual)]) * n / len(sample)
     total = _DOUBT * sums[np.searchsorted(usual, chance[order], side="right")]
@@ -200,6 +350,7 @@ def _count_unlikely(
     released: ReleasedTables,
     level: float,
     *,
+    partly: PartialCopies | None,
     together: JointCopies | None = None,
 ) -> UnlikelyCopies:
     """Return these copies with their shares of both tables."""
@@ -208,15 +359,17 @@ def _count_unlikely(
     every = np.isin(made, own)
     # Each record that is copied stands in one row at least.
     least = 0 if together is None else together.least
-    people = max(len(rows), least)
-    n_rows = max(int(few.sum()), least)
+    further, in_rows = (0, 0) if partly is None else (len(partly.rows), len(partly.made))
+    people = max(len(rows), least) + further
+    n_rows = max(int(few.sum()), least) + in_rows
     return UnlikelyCopies(
         real=rows,
         chance=chance,
         holdout=fresh - len(own),
-        people=_counted_share(people, int(np.isin(own, made).sum()), len(own), level),
-        rows=_counted_share(n_rows, int(every.sum()), len(made), level),
+        people=_counted_share(people, int(np.isin(own, made).sum()) + further, len(own), level),
+        rows=_counted_share(n_rows, int(every.sum()) + in_rows, len(made), level),
         together=together,
+        partly=partly,
     )
 
 

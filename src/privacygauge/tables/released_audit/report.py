@@ -371,6 +371,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
             "facts": values_of(f.copies),
             **pick_values(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
             "rows": [one.row for one in f.proven],
+            "partly": [{"row": one.row, "but for": one.other} for one in f.partly],
             "together": None
             if f.together is None
             else {**pick_values(f.together, "expected", "least"), "rows": f.together.rows.tolist()},

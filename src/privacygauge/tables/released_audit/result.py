@@ -124,8 +124,9 @@ class ReleasedResult(Reported, Release):
 
     @property
     def n_proven(self) -> int:
-        """Fewest real records whose copies, equal in every column, chance does not explain."""
-        return max(len(self.proven), 0 if self.together is None else self.together.least)
+        """Fewest real records whose copies, whole or but for a part, chance does not explain."""
+        whole = max(len(self.proven), 0 if self.together is None else self.together.least)
+        return whole + len(self.partly)
 
     @property
     def n_exposed(self) -> int:

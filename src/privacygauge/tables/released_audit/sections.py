@@ -196,6 +196,10 @@ def copies(f: ReleasedResult) -> Iterator[Block]:
         yield _copied_records(
             "proven", "Copies that are proof, one by one", f.proven, "the least likely first"
         )
+    if f.partly:
+        yield _copied_records(
+            "partly", "Copies but for a part, proof one by one", f.partly, "the least likely first"
+        )
     if f.together is not None:
         least = f"at least {count(f.together.least)} of which chance does not explain"
         yield _copied_records("jointly", "Copies that are proof together", f.jointly, least)
@@ -209,6 +213,7 @@ def _copied_records(name: str, title: str, found: Sequence[CopiedRecord], which:
             {
                 "Id": plain(shorten(one.name)),
                 "Row": count(one.row),
+                **({"But for": plain(shorten(one.other))} if one.other else {}),
                 "Expected by chance": f"{one.expected:.0e}",
             }
             for one in found[:RECORDS]

@@ -252,6 +252,10 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
 def _share_copied(f: ReleasedResult) -> str:
     """Return the larger share of the copies: of the real records, or of the synthetic rows."""
     people = f.copies[0].estimate.value
+    if len(f.partly) > round(people * f.n_real):
+        n = len(f.partly)
+        stand = "record stands" if n == 1 else "records stand"
+        return f"{count(n)} real {stand} in the synthetic table but for one value or the dates"
     rows = next((x.estimate for x in f.copies if x.label == SYNTHETIC_ROWS), None)
     if rows is not None and rows.value > people:
         n = round(rows.value * f.n_synthetic)
@@ -512,6 +516,15 @@ def _copied_alone(f: ReleasedResult, *, told: bool = False) -> Iterator[str]:
             f"{each}: nobody else would share all values of such a record by chance (fewer than "
             f"{NEGLIGIBLE:g} copies are expected of all real records together): {which} of the "
             "real table; ids stand below, under Copies."
+        )
+    if f.partly:
+        n = len(f.partly)
+        them = "record is" if n == 1 else "records are"
+        yield (
+            f"{count(n)} {'further ' if f.proven else ''}real {them} copied but for one value, or "
+            f"with other dates ({_rows([one.row for one in f.partly])} of the real table): nobody "
+            f"else would share all the rest by chance (fewer than {NEGLIGIBLE:g} such copies are "
+            "expected of all real records together)."
         )
     if f.together is not None:
         found = f.together
