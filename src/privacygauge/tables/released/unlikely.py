@@ -19,7 +19,7 @@ from scipy.stats import poisson
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rates import excess
-from privacygauge.tables.released.dates import between_dates
+from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.tables import (
     ReleasedTables,
     number_equal_records,
@@ -220,10 +220,10 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
     moved = between_dates(released)
     if moved is not None:
         ways.append((MOVED, moved, []))
-        others = len(released.schema.columns) - len(dates)
+        undated = len(released.schema.columns) - len(dates)
         ways += [
             (f"{MOVED}, and {column.name}", moved, [j])
-            for j, column in enumerate(moved.schema.columns[:others])
+            for j, column in enumerate(moved.schema.columns[:undated])
         ]
     if len(dates) > 1:
         ways.append((DATES, released, dates))
@@ -241,7 +241,7 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
         theirs = left[: len(people)]
         copies = left[len(people) :][unexplained]
         agree = np.flatnonzero(np.isin(theirs, copies) & ~whole)
-        alone = ~_shared(theirs, owner)
+        alone = ~_of_several(theirs, owner)
         asked = agree[(agree < n) & alone[agree]]
         if not len(asked):
             continue
@@ -301,7 +301,7 @@ def _row_hashes(rng: np.random.Generator, *tables: Table) -> NDArray[np.uint64]:
     return found
 
 
-def _shared(keys: NDArray[np.uint64], owner: Ints) -> Bools:
+def _of_several(keys: NDArray[np.uint64], owner: Ints) -> Bools:
     """Return where several people have records of the same key."""
     kinds = np.unique(keys, return_inverse=True)[1]
     pairs = np.unique(np.column_stack([kinds, owner]), axis=0)
