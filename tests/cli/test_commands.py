@@ -149,7 +149,7 @@ def test_help_lists_headings_in_their_order():
     headings = [listed.commands[name].rich_help_panel for name in listed.list_commands(context)]
     assert list(dict.fromkeys(headings)) == list(HelpGroup)
     inside = listed.commands["holdout"]
-    assert inside.list_commands(context) == ["bound", "attack", "log", "serve"]
+    assert inside.list_commands(context) == ["attack", "bound", "log", "serve"]
 
 
 def plan_of_a_unit():

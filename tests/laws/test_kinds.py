@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from privacygauge.cli import commands
+
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "privacygauge"
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -107,6 +109,12 @@ def test_a_broken_package_costs_one_line_and_nothing_else(tmp_path, code, entry,
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"privacygauge: {entry[0]} is left out: ")
     assert told in line
+
+
+def test_an_install_without_entry_points_says_what_to_do(capsys, monkeypatch):
+    monkeypatch.setattr(commands, "entry_points", lambda group: ())
+    assert list(commands.load_commands()) == []
+    assert "install it again" in capsys.readouterr().err
 
 
 def without(wing: str, folder: Path) -> Path:

@@ -334,11 +334,19 @@ def load_commands() -> Iterator[Added]:
     found = entry_points(group=ENTRY_POINTS)
     known: set[str] = set()
 
-    def place(entry: EntryPoint) -> tuple[bool, str]:
+    def place(entry: EntryPoint) -> tuple[bool, str, str]:
         package = "" if entry.dist is None else entry.dist.name
-        return package != "privacygauge", package
+        return package != "privacygauge", package, entry.name
 
-    for entry in sorted(found, key=place):
+    entries = sorted(found, key=place)
+    if not entries or place(entries[0])[0]:
+        # An older install of a checkout: its metadata say nothing of entry points.
+        print(
+            "privacygauge: its own commands are not registered: install it again, in a checkout by "
+            "pip install -e .",
+            file=sys.stderr,
+        )
+    for entry in entries:
         try:
             loaded = entry.load()
             several = loaded if isinstance(loaded, tuple) else (loaded,)
@@ -359,7 +367,7 @@ def load_commands() -> Iterator[Added]:
 
 
 ALL: tuple[Added, ...] = tuple(load_commands())
-"""All that entry points add, in the order of ``privacygauge --help``."""
+"""All that entry points add, by name; groups come before their commands."""
 
 COMMANDS: tuple[Command[Any], ...] = tuple(one for one in ALL if isinstance(one, Command))
 """The audits among them."""

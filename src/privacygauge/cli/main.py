@@ -35,17 +35,17 @@ _HEADINGS = list(HelpGroup)
 
 
 class Ordered(TyperGroup):
-    """A group that lists commands by the headings of `HelpGroup`, with groups of commands last."""
+    """A group that lists commands by the headings of `HelpGroup` and by name, groups last."""
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of the commands in that order."""
         return sorted(self.commands, key=self._place)
 
-    def _place(self, name: str) -> tuple[int, bool]:
+    def _place(self, name: str) -> tuple[int, bool, str]:
         command = self.commands[name]
         heading = getattr(command, "rich_help_panel", None)
         place = _HEADINGS.index(heading) if heading in _HEADINGS else len(_HEADINGS)
-        return place, isinstance(command, TyperGroup)
+        return place, isinstance(command, TyperGroup), name
 
 
 app = typer.Typer(
