@@ -341,11 +341,8 @@ def load_commands() -> Iterator[Added]:
     entries = sorted(found, key=place)
     if not entries or place(entries[0])[0]:
         # An older install of a checkout: its metadata say nothing of entry points.
-        print(
-            "privacygauge: its own commands are not registered: install it again, in a checkout by "
-            "pip install -e .",
-            file=sys.stderr,
-        )
+        missing = "privacygauge: its own commands are not registered: install it again"
+        print(missing, file=sys.stderr)
     for entry in entries:
         try:
             loaded = entry.load()
