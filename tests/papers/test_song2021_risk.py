@@ -3,7 +3,7 @@ import pytest
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.risk import at_prior
-from privacygauge.papers import Effort, song2021_risk, song2021_tables
+from privacygauge.papers import Effort, song2021_risk
 from privacygauge.papers.catalogue import judgement
 from privacygauge.papers.song2021 import LOCATION
 from privacygauge.papers.song2021_risk import (
@@ -37,8 +37,8 @@ def views():
         # The half on Purchase100 has models of its own.
         patch.setattr(song2021_risk, "threshold_rows", lambda *_: [])
         patch.setattr(song2021_risk, "setting", lambda *_: None)
-        patch.setattr(song2021_tables, "authors_predictions", given.get)
-        patch.setattr(song2021_tables, "trained_sides", lambda *_: pairs)
+        patch.setattr(song2021_risk, "authors_predictions", given.get)
+        patch.setattr(song2021_risk, "trained_sides", lambda *_: pairs)
         made = song2021_risk._views(Effort(), LOCATION)
         patch.setattr(song2021_risk, "_views", lambda *_: made)
         yield {view.name: view for view in made}

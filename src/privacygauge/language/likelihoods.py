@@ -223,7 +223,7 @@ def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
     """Return the first unit that causal models can score: 1 if any needs a token before it."""
     return int(
         any(
-            not getattr(model, "scores_first", False) and (its.units[its.starts[:-1]] >= 0).any()
+            not getattr(model, "empty_source", ()) and (its.units[its.starts[:-1]] >= 0).any()
             for model, its in zip(models, tokens, strict=True)
         )
     )

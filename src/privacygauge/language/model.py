@@ -161,7 +161,7 @@ class CausalModel:
         Parameters
         ----------
         batch : Batch
-            Tokens of one pass; no scored position is the first, unless `scores_first`.
+            Tokens of one pass; no scored position is the first, unless there is an `empty_source`.
 
         Returns
         -------
