@@ -497,6 +497,7 @@ def test_points_between_thousands_are_no_decimal_points(tmp_path, seed, beside):
         ["12.5", "950", "1.019"] * 20,
         ["0.950", "12.500", "7"] * 20,
         ["12.500", "950", "7"],  # too few to tell
+        ["1e308", "inf", "950"] * 20,
     ],
 )
 def test_decimal_points_stay_decimal_points_between_semicolons(tmp_path, texts):

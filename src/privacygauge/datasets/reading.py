@@ -699,7 +699,7 @@ def _without_words(column: pd.Series[Any], missing: Collection[str]) -> pd.Serie
     return column if is_text else column.mask(words)
 
 
-_THOUSANDS = r"\s*-?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)\s*"
+_THOUSANDS = r"\s*-?(?:[0-9]{1,3}|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)\s*"
 _ENOUGH_POINTS = 20
 
 
@@ -721,8 +721,11 @@ def _thousands(
     import pandas as pd
 
     def in_thousandths(column: pd.Series[Any]) -> bool:
-        large = column.dropna().to_numpy() * 1000
-        return bool(large.size and (abs(large - large.round()) < 1e-6 * abs(large) + 1e-9).all())
+        values = column.dropna().to_numpy()
+        # A number with one point between thousands was read as one below 1,000.
+        if not values.size or not (abs(values) < 1000).all():
+            return False
+        return bool((abs(values * 1000 - (values * 1000).round()) < 1e-6).all())
 
     wanted = [
         str(name)
