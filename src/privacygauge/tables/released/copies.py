@@ -26,6 +26,7 @@ from privacygauge.tables.released.tables import (
     draw_rows,
     number_equal_records,
     occurs,
+    of_several,
     stack_tables,
 )
 from privacygauge.tables.table import Table
@@ -64,12 +65,8 @@ class LoneCopies:
 
 def find_shared_records(released: ReleasedTables) -> SharedRecords:
     """Find the real and the holdout records that occur again among the real ones."""
-    # Equal records of one person are one pair (key, unit): a record occurs a second time where its
-    # key has several people.
     (key,) = number_equal_records((released.real,))
-    pairs = np.unique(np.column_stack([key, released.units[0]]), axis=0)
-    persons = np.bincount(pairs[:, 0], minlength=int(key.max(initial=-1)) + 1)
-    real = np.asarray(persons[key] > 1, np.bool_)
+    real = of_several(key, released.units[0])
     if released.holdout is None:
         return SharedRecords(real, np.zeros(0, np.bool_))
     return SharedRecords(real, occurs(released.holdout, released.real))

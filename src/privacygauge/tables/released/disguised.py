@@ -287,7 +287,7 @@ _LEAST_RATIO = 1e-4
 
 def recoded_columns(released: ReleasedTables) -> tuple[int, ...]:
     """Return the columns whose synthetic values were recoded or reflected, by their frequencies."""
-    people = _people(released)
+    people = released.everyone
     pairs = zip(released.schema.columns, people.values.T, released.synthetic.values.T, strict=True)
     return tuple(
         place
@@ -311,7 +311,7 @@ def read_back(
     rng : numpy.random.Generator
         Draws the records that are paired.
     """
-    people = _people(released)
+    people = released.everyone
     made = released.synthetic
     values = made.values.copy()
     matched = []
@@ -342,12 +342,6 @@ def read_back(
     for codes in matched:
         values[:, codes.column] = codes.read()
     return replace(made, values=values)
-
-
-def _people(released: ReleasedTables) -> Table:
-    if released.holdout is None:
-        return released.real
-    return stack_tables(released.real, released.holdout)
 
 
 def _is_permuted(known: Floats, made: Floats) -> bool:

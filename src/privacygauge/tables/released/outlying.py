@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.tables.released.hits import Hits
 from privacygauge.tables.released.neighbours import usual_distance
-from privacygauge.tables.released.tables import FEWEST, ReleasedTables, stack_tables
+from privacygauge.tables.released.tables import FEWEST, ReleasedTables
 from privacygauge.tables.selection import DIGITS, vulnerability_scores
 
 SHARE = 0.01
@@ -64,7 +64,7 @@ def outlying(released: ReleasedTables) -> Outlying | Skipped:
     """
     real = released.real
     holdout = released.holdout
-    everyone = real if holdout is None else stack_tables(real, holdout)
+    everyone = released.everyone
     people = np.concatenate(released.units)
     several = checks.n_distinct(people) < len(people)
     # The most frequent person has too few records of others to be near to.

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,11 @@ class ReleasedTables:
     """Rows that columns of names or numbers join, one entry per column that was left out."""
     people_named: bool = False
     """True where `unit` and `holdout_unit` come from an automatically recognised column."""
+
+    @property
+    def everyone(self) -> Table:
+        """Real records, then those of the holdout if there is one."""
+        return self.real if self.holdout is None else stack_tables(self.real, self.holdout)
 
     @property
     def units(self) -> tuple[Ints, Ints]:
@@ -384,6 +389,16 @@ def sums_but_one(
 ) -> list[NDArray[np.uint64]]:
     """Return keys (c, n) per table, equal where two records agree in all columns but column c.
 
+    As `sums_but_some`, of one column each.
+    """
+    return sums_but_some(rng, [(j,) for j in columns], *tables)
+
+
+def sums_but_some(
+    rng: np.random.Generator, columns: Sequence[Sequence[int]], *tables: Table
+) -> list[NDArray[np.uint64]]:
+    """Return keys (c, n) per table, equal where two records agree in all columns but those of c.
+
     A key is a sum of random 64-bit numbers drawn for the values. Sums of different values collide
     once in 10^19 pairs.
 
@@ -391,11 +406,12 @@ def sums_but_one(
     ----------
     rng : numpy.random.Generator
         Draws the numbers.
-    columns : sequence of int, length c
-        The column left out in each row of keys.
+    columns : sequence of sequences of int, length c
+        The columns left out in each row of keys.
     tables : Table
         Tables of one schema; a missing value equals a missing value.
     """
+    wanted = {j for left_out in columns for j in left_out}
     values = np.concatenate([table.values for table in tables])
     numbers: dict[int, NDArray[np.uint64]] = {}
     total = np.zeros(len(values), np.uint64)
@@ -403,11 +419,21 @@ def sums_but_one(
         distinct, codes = np.unique(column, return_inverse=True)
         own = rng.integers(2**64, size=len(distinct), dtype=np.uint64)[codes]
         total += own  # unsigned: wraps around modulo 2^64
-        if j in columns:
+        if j in wanted:
             numbers[j] = own
     # Subtracting a column costs (n,) per column; summing the others again would cost (n, F).
-    sums = np.array([total - numbers[j] for j in columns])
+    none = np.zeros(len(values), np.uint64)
+    sums = np.array([total - sum((numbers[j] for j in some), none) for some in columns])
     return np.split(sums, np.cumsum([len(table) for table in tables])[:-1], axis=1)
+
+
+def of_several(keys: NDArray[Any], owner: Ints) -> Bools:
+    """Return where records of several people have the same key, (n,)."""
+    kinds = np.unique(keys, return_inverse=True)[1]
+    # Equal records of one person are one pair (key, person).
+    pairs = np.unique(np.column_stack([kinds, owner]), axis=0)
+    persons = np.bincount(pairs[:, 0], minlength=int(kinds.max(initial=-1)) + 1)
+    return np.asarray(persons[kinds] > 1, np.bool_)
 
 
 def occurs(records: Table, among: Table) -> Bools:

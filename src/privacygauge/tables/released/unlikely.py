@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtrc
 from scipy.stats import poisson
 
@@ -23,9 +22,11 @@ from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.tables import (
     ReleasedTables,
     number_equal_records,
-    stack_tables,
+    of_several,
+    select_columns,
+    sums_but_some,
 )
-from privacygauge.tables.table import Schema, Table
+from privacygauge.tables.table import Table
 
 NEGLIGIBLE = 1e-3
 """Copies are beyond chance if fewer than this many are expected, over all records together."""
@@ -132,10 +133,9 @@ def unlikely_copies(
     then count only as far as they outnumber these twins.
     """
     real = released.real
-    holdout = released.holdout
     made = released.synthetic
     n = len(real)
-    everyone = real if holdout is None else stack_tables(real, holdout)
+    everyone = released.everyone
     there, wanted = number_equal_records((everyone, made))
     copied = np.isin(there, wanted)
     lone = np.flatnonzero(copied[:n] & ~twins)
@@ -210,60 +210,65 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
     perhaps one column more. Of w ways each is judged as whole copies are, at `NEGLIGIBLE` / w; a
     way does not count where other people's records that are as unlikely agree with each other.
     """
-    real_unit, holdout_unit = released.units
-    owner = np.concatenate([real_unit, holdout_unit])
+    owner = np.concatenate(released.units)
     n = len(released.real)
-    dates = [j for j, column in enumerate(released.schema.columns) if column.date]
-    ways: list[tuple[str, ReleasedTables, list[int]]] = [
-        (column.name, released, [j]) for j, column in enumerate(released.schema.columns)
-    ]
+    schema = released.schema.columns
+    dates = [j for j, column in enumerate(schema) if column.date]
+    # Each way with the columns that it leaves out, of the tables as they are and with the days
+    # between dates in place of the dates.
+    one_less = {column.name: [j] for j, column in enumerate(schema)}
+    views = [(released, one_less)]
     moved = between_dates(released)
     if moved is not None:
-        ways.append((MOVED, moved, []))
-        undated = len(released.schema.columns) - len(dates)
-        ways += [
-            (f"{MOVED}, and {column.name}", moved, [j])
-            for j, column in enumerate(moved.schema.columns[:undated])
+        undated = moved.schema.columns[: len(schema) - len(dates)]
+        less_moved = {f"{MOVED}, and {column.name}": [j] for j, column in enumerate(undated)}
+        views = [
+            (released, one_less),
+            (moved, {MOVED: [], **less_moved}),
+            (released, {DATES: dates}),
         ]
-    if len(dates) > 1:
-        ways.append((DATES, released, dates))
-    ways = [way for way in ways if len(way[1].schema.columns) - len(way[2]) >= _FEWEST]
     # Records and rows that have an equal on the other side are judged whole.
-    own, made = number_equal_records((_people(released), released.synthetic))
+    own, made = number_equal_records((released.everyone, released.synthetic))
     whole = np.isin(own, made)
     unexplained = np.flatnonzero(~np.isin(made, own))
+    ways = [
+        (way, tables, without, *keys)
+        for tables, left_out in views
+        for way, without, *keys in zip(
+            left_out,
+            left_out.values(),
+            *sums_but_some(
+                rng, list(left_out.values()), tables.everyone, tables.synthetic[unexplained]
+            ),
+            strict=True,
+        )
+        if len(tables.schema.columns) - len(without) >= _FEWEST
+    ]
     best: dict[int, tuple[float, str, Ints]] = {}
     least = NEGLIGIBLE / (n * max(len(ways), 1))
-    for way, tables, without in ways:
-        people = _people(tables)
-        numbers = _row_hashes(rng, people, tables.synthetic)
-        left = numbers.sum(axis=0) - numbers[without].sum(axis=0)
-        theirs = left[: len(people)]
-        copies = left[len(people) :][unexplained]
+    above = float(np.log(least / len(made)))
+    for way, tables, without, theirs, copies in ways:
         agree = np.flatnonzero(np.isin(theirs, copies) & ~whole)
-        alone = ~_of_several(theirs, owner)
+        alone = ~of_several(theirs, owner)
         asked = agree[(agree < n) & alone[agree]]
         if not len(asked):
             continue
         asked = _evenly(asked, _EXAMINED)
-        columns = [j for j in range(len(people.schema.columns)) if j not in without]
-        known = _columns_of(people, columns)
-        others = _columns_of(tables.synthetic, columns)[unexplained[~np.isin(copies, theirs)]]
-        above = float(np.log(least / len(made)))
+        columns = [j for j in range(len(tables.schema.columns)) if j not in without]
+        known = select_columns(tables.everyone, columns)
+        fresh = unexplained[~np.isin(copies, theirs)]
+        others = select_columns(tables.synthetic, columns)[fresh]
         chance = len(made) * np.exp(log_chance(known, asked, others, above=above))
-        if not (chance <= least).any():
+        odd = chance <= least
+        if not odd.any():
             continue
-        met = np.flatnonzero(~alone)
-        met = met[np.linspace(0, len(met) - 1, min(len(met), _EXAMINED)).astype(np.int64)]
-        if (
-            len(met)
-            and len(made) * np.exp(log_chance(known, met, others, above=above)).min() <= least
-        ):
+        met = _evenly(np.flatnonzero(~alone), _EXAMINED)
+        if (len(made) * np.exp(log_chance(known, met, others, above=above)) <= least).any():
             continue
-        for row, p in zip(asked[chance <= least].tolist(), chance[chance <= least], strict=True):
+        for row, p in zip(asked[odd].tolist(), chance[odd].tolist(), strict=True):
             # A way further down explains less of the record: it has to be much less likely.
             if row not in best or p < best[row][0] / 2:
-                best[row] = (float(p), way, unexplained[copies == theirs[row]])
+                best[row] = (p, way, unexplained[copies == theirs[row]])
     if not best:
         return None
     order = sorted(best, key=lambda row: best[row][0])
@@ -277,35 +282,6 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
 
 def _evenly(rows: Ints, most: int) -> Ints:
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
-
-
-def _people(released: ReleasedTables) -> Table:
-    """Return the real records, then those of the holdout if there are any."""
-    if released.holdout is None:
-        return released.real
-    return stack_tables(released.real, released.holdout)
-
-
-def _columns_of(table: Table, columns: list[int]) -> Table:
-    kept = Schema(tuple(table.schema.columns[j] for j in columns))
-    return Table(kept, table.values[:, columns])
-
-
-def _row_hashes(rng: np.random.Generator, *tables: Table) -> NDArray[np.uint64]:
-    """Return (F, n) random 64-bit numbers, one per value of a column, of the rows of all tables."""
-    values = np.concatenate([table.values for table in tables])
-    found = np.empty(values.T.shape, np.uint64)
-    for j, column in enumerate(values.T):
-        distinct, codes = np.unique(column, return_inverse=True)
-        found[j] = rng.integers(0, 2**64, len(distinct), dtype=np.uint64)[codes]
-    return found
-
-
-def _of_several(keys: NDArray[np.uint64], owner: Ints) -> Bools:
-    """Return where several people have records of the same key."""
-    kinds = np.unique(keys, return_inverse=True)[1]
-    pairs = np.unique(np.column_stack([kinds, owner]), axis=0)
-    return np.bincount(pairs[:, 0], minlength=kinds.max() + 1)[kinds] > 1
 
 
 def _judge_jointly(
