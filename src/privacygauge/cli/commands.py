@@ -109,13 +109,12 @@ def add_all(app: typer.Typer, ordered: type[TyperGroup]) -> None:
     for one in ALL:
         above, _, last = one.name.rpartition(" ")
         outer = apps[above]
-        if isinstance(one, Group):
+        if isinstance(one, Group) or (isinstance(one, Command) and one.name in groups):
             apps[one.name] = inner = typer.Typer(name=last, cls=ordered)
-            inner.callback(invoke_without_command=True, help=one.help)(print_help)
-            outer.add_typer(inner, rich_help_panel=one.group)
-        elif isinstance(one, Command) and one.name in groups:
-            apps[one.name] = inner = typer.Typer(name=last, cls=ordered)
-            add_to_itself(inner, one)
+            if isinstance(one, Group):
+                inner.callback(invoke_without_command=True, help=one.help)(print_help)
+            else:
+                add_to_itself(inner, one)
             outer.add_typer(inner, rich_help_panel=one.group)
         elif isinstance(one, Command):
             add(outer, one)
