@@ -5,8 +5,8 @@
     python bench --only energies     the paths whose names hold a word
     python bench --write             keep the numbers, which the site's page shows
 
-Lines that are measured again replace those in bench/results.json; others stay, but for those that
-no script measures any more.
+Lines that are measured again replace those of the same version in bench/results.json; others stay,
+those of older versions as a history, but for those that no script measures any more.
 
 Peers are run where `python bench/peers/make.py` has installed them; without it their lines say so.
 """

@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -42,6 +43,7 @@ def numbers(outcome: Outcome) -> dict[str, Any]:
         "note": duel.note,
         "turns": duel.turns,
         "error": outcome.error,
+        "version": version("privacygauge"),
         "system": system(),
         "ours": {"name": duel.ours.name},
         "theirs": {"name": named(duel.theirs)},
@@ -114,12 +116,29 @@ Rival: TypeAlias = tuple[str, int, str]
 
 
 def merged(rows: Sequence[dict[str, Any]], offered: Sequence[Rival]) -> list[dict[str, Any]]:
-    """Return the rows that are offered, in that order; what was measured again is replaced."""
+    """Return the rows that are offered, in that order, a row a version, the oldest first.
+
+    What was measured again with the same version is replaced.
+    """
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    found = {key(row): row for row in [*kept, *rows]}
+    found = {(key(row), row["version"]): row for row in [*kept, *rows]}
     paths = list(dict.fromkeys(path for path, _, _ in offered))
-    left = [found[rival] for rival in dict.fromkeys(offered) if rival in found]
-    return sorted(left, key=lambda row: (paths.index(row["path"]), row["size"]))
+    ordered = sorted(dict.fromkeys(offered), key=lambda rival: (paths.index(rival[0]), rival[1]))
+    return [
+        row
+        for rival in ordered
+        for row in sorted(found.values(), key=lambda row: numbered(row["version"]))
+        if key(row) == rival
+    ]
+
+
+def numbered(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
+def newest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the last row of each duel, which is the newest version's."""
+    return list({key(row): row for row in rows}.values())
 
 
 def key(row: dict[str, Any]) -> Rival:
@@ -136,6 +155,24 @@ def unversioned(name: str) -> str:
     return re.sub(r" \d[\d.]*", "", name)
 
 
+def history(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the ratios of each duel that several versions were held to, a column a version."""
+    versions = sorted({row["version"] for row in rows}, key=numbered)
+    ratios: dict[Rival, dict[str, str]] = {}
+    for row in rows:
+        if not row["error"]:
+            ratios.setdefault(key(row), {})[row["version"]] = spread(row["ratio"])
+    lines = [
+        f"| {path} | {size:,} | {theirs} | "
+        + " | ".join(by_version.get(one, "") for one in versions)
+        + " |"
+        for (path, size, theirs), by_version in ratios.items()
+        if len(by_version) > 1
+    ]
+    head = ["path", "size", "theirs", *versions]
+    return [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines] if lines else []
+
+
 def keep(new: Sequence[dict[str, Any]], offered: Sequence[Rival]) -> None:
     """Write bench/results.json."""
     RESULTS.write_text(json.dumps(merged(new, offered), indent=1) + "\n", encoding="utf-8")
@@ -143,6 +180,8 @@ def keep(new: Sequence[dict[str, Any]], offered: Sequence[Rival]) -> None:
 
 def page(rows: Sequence[dict[str, Any]], figure: str) -> str:
     """Return the tables, as Markdown with a link to the figure."""
+    versions = history(rows)
+    rows = newest(rows)
     systems = dict.fromkeys(row["system"] for row in rows)
     run = [row for row in rows if not row["error"]]
     losing = [row for row in run if row["ratio"][1] < 1]
@@ -174,6 +213,10 @@ def page(rows: Sequence[dict[str, Any]], figure: str) -> str:
             "\n## How cost grows\n",
             GROWTH.format(figure=figure),
             *growth(run),
+            "\n## From version to version\n",
+            "Ratios of the lines that were measured with several versions; the other side may have "
+            "become faster too.\n",
+            *(versions or ["No line was measured with two versions yet."]),
             "\n## The same answers\n",
             f"In {len(differing)} of the {len(run)} lines both sides compute the same numbers, "
             f"which were compared; in {len(off)} they differ by more than its script allows (0 for "
@@ -279,7 +322,7 @@ def draw(rows: Sequence[dict[str, Any]], to: Path) -> None:
     """Write the figure: time against size on logarithmic scales, a panel a path."""
     from matplotlib.figure import Figure
 
-    found = curves([row for row in rows if not row["error"]])
+    found = curves([row for row in newest(rows) if not row["error"]])
     paths = list(dict.fromkeys(path for path, _ in found))
     columns = min(3, len(paths))
     if not columns:
@@ -312,8 +355,6 @@ def points(rows: Sequence[dict[str, Any]], side: str) -> tuple[list[int], list[f
 
 def system() -> str:
     """Return the machine and the versions in a few words."""
-    from importlib.metadata import version
-
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "torch"))
     return (
         f"one core ({platform.machine()}, {platform.system()}), Python "

@@ -81,6 +81,29 @@ def test_only_what_is_still_measured_is_kept(without_data, tmp_path):
     assert {row["path"] for row in kept if row not in left} == {"ROC curve"}
 
 
+def test_each_version_keeps_its_ratio_and_the_tables_show_the_newest(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(BENCH)
+    page = import_module("_page")
+    old = json.loads(page.RESULTS.read_text())
+    monkeypatch.setattr(page, "RESULTS", tmp_path / "results.json")
+    page.RESULTS.write_text(json.dumps(old))
+    first = next(row for row in old if not row["error"])
+    new = first | {"version": "0.10.0", "ratio": [7.0, 77.0, 777.0]}
+    again = new | {"ratio": [8.0, 88.0, 888.0]}
+    offered = list(dict.fromkeys(map(page.key, old)))
+    page.keep([new], offered)
+    page.keep([again], offered)
+    kept = json.loads(page.RESULTS.read_text())
+    assert len(kept) == len(old) + 1
+    assert kept.index(again) == kept.index(first) + 1
+    tables, history = page.page(kept, "figure.svg").split("## From version to version")
+    assert "88 (8 to 888)" in tables
+    assert page.spread(first["ratio"]) not in tables.split("## Where")[0].split(first["path"])[1]
+    line = next(row for row in history.splitlines() if "88 (8 to 888)" in row)
+    assert page.spread(first["ratio"]) in line
+    assert "77 (7 to 777)" not in history
+
+
 @pytest.mark.slow
 def test_a_whole_turn_is_a_process_from_its_start_on(without_data, tmp_path):
     duel = import_module("_duel")
