@@ -1,5 +1,6 @@
 """`privacygauge`, or `python -m privacygauge`: the command line from its first moment on."""
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -24,6 +25,9 @@ def main() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
+    # Joblib's tracker removes the shared memory of workers that were killed, and warns that there
+    # was some. It is a process of its own, which takes these options over.
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     try:
         # Imported here, so that an interruption while modules load ends quietly too.
         from privacygauge.cli.main import run
@@ -33,6 +37,9 @@ def main() -> None:
         what = "interrupted" if stopped_by == signal.SIGINT else "terminated"
         print(f"privacygauge: {what}: every file is whole or was not written", file=sys.stderr)
         sys.stderr.flush()
+        # Workers of joblib would otherwise wait for work up to five minutes, with the shared memory.
+        for worker in multiprocessing.active_children():
+            worker.kill()
         # At once: threads that still compute would be torn down under their own feet.
         os._exit(128 + stopped_by)
     sys.exit(code)
