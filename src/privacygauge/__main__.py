@@ -37,7 +37,7 @@ def main() -> None:
         what = "interrupted" if stopped_by == signal.SIGINT else "terminated"
         print(f"privacygauge: {what}: every file is whole or was not written", file=sys.stderr)
         sys.stderr.flush()
-        # Workers of joblib would otherwise wait for work up to five minutes, with the shared memory.
+        # Idle workers of joblib wait for work up to five minutes, and hold shared memory.
         for worker in multiprocessing.active_children():
             worker.kill()
         # At once: threads that still compute would be torn down under their own feet.
