@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -181,3 +184,27 @@ def test_without_a_wing_the_rest_works_and_says_the_same(tmp_path, wing):
             assert done.returncode == 0, done.stderr
             texts.append((out / "report.html").read_bytes())
         assert texts[0] == texts[1]
+
+
+@pytest.mark.slow
+def test_without_a_wing_the_types_of_the_rest_hold(tmp_path):
+    """mypy finds what is gone in the installed package, so its Python has the libraries alone."""
+    venv.create(tmp_path / "alone", with_pip=False)
+    alone = tmp_path / "alone" / "bin" / "python"
+    libraries = sysconfig.get_path("purelib", vars={"base": str(tmp_path / "alone")})
+    # The path files in a folder that is named in a path file are not read: our own is one of them.
+    Path(libraries, "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    for wing in WINGS:
+        place = without(wing, tmp_path / wing)
+        options = ["--config-file", str(ROOT / "pyproject.toml"), "--package", "privacygauge"]
+        options += ["--python-executable", str(alone), "--cache-dir", str(tmp_path / "cache")]
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", *options],
+            cwd=place,
+            env={**os.environ, "MYPYPATH": str(place)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stderr == ""
+        wrong = {line.split(":")[0] for line in done.stdout.splitlines() if ": error: " in line}
+        assert wrong == {f"privacygauge/{file}" for file in EDGES.get(wing, ())}, done.stdout
