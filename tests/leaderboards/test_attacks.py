@@ -14,11 +14,9 @@ from privacygauge.leaderboards import bounds
 from privacygauge.leaderboards.analysts import Trials, play, trials, uniform_holdout
 from privacygauge.leaderboards.bounds import guarantee
 from privacygauge.leaderboards.guards import Ladder, ParameterFreeLadder, Rounded, guard_named
-from privacygauge.leaderboards.hill_climbing import HillClimbing
 from privacygauge.leaderboards.naive_bayes import (
     BlumHardt,
     LabelSums,
-    LinearScan,
     Majority,
     NaiveBayes,
     argmax_random_ties,
@@ -28,6 +26,7 @@ from privacygauge.leaderboards.naive_bayes import (
 )
 from privacygauge.leaderboards.oracle import Budget, Holdout
 from privacygauge.leaderboards.priors import Knowledge, from_logits
+from privacygauge.leaderboards.sequential import HillClimbing, LinearScan
 from tests.thorough import crossed, times
 
 RNG = np.random.default_rng

@@ -7,10 +7,10 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.leaderboards.analysts import play
-from privacygauge.leaderboards.bisection import Bisection
 from privacygauge.leaderboards.guards import guard_named
 from privacygauge.leaderboards.metrics import chosen_metric
 from privacygauge.leaderboards.oracle import Holdout
+from privacygauge.leaderboards.sequential import Bisection
 
 RNG = np.random.default_rng
 METRICS = ("f1", "macro-f1", "balanced-accuracy", "qwk")

@@ -13,9 +13,10 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import less
 from privacygauge.leaderboards.analysts import play
 from privacygauge.leaderboards.bounds import nb_bias, poisson_bias, queries_for_bias
-from privacygauge.leaderboards.naive_bayes import LinearScan, NaiveBayes
+from privacygauge.leaderboards.naive_bayes import NaiveBayes
 from privacygauge.leaderboards.oracle import Budget, Holdout
 from privacygauge.leaderboards.priors import from_logits
+from privacygauge.leaderboards.sequential import LinearScan
 from privacygauge.papers import Effort, feldman2019, feldman2019_logits
 from privacygauge.papers.feldman2019 import (
     GivenTestSet,

@@ -9,19 +9,19 @@ from typing import Protocol
 import numpy as np
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints, short_list
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import mean
 from privacygauge.leaderboards.bounds import blum_hardt_bias, majority_bias, nb_bias, scan_bias
 from privacygauge.leaderboards.decoding import LinearProgramming, MessagePassing
 from privacygauge.leaderboards.designed import DesignedQueries, Reconstruction, designed_bias
-from privacygauge.leaderboards.hill_climbing import HillClimbing
 from privacygauge.leaderboards.mechanism import Guard
 from privacygauge.leaderboards.metrics import ACCURACY, Values
-from privacygauge.leaderboards.naive_bayes import BlumHardt, LinearScan, Majority, NaiveBayes
+from privacygauge.leaderboards.naive_bayes import BlumHardt, Majority, NaiveBayes
 from privacygauge.leaderboards.oracle import Budget, Holdout, Oracle
 from privacygauge.leaderboards.priors import Knowledge
+from privacygauge.leaderboards.sequential import HillClimbing, LinearScan
 
 
 class Analyst(Protocol):
@@ -199,19 +199,3 @@ _EVERY = (
 )
 ATTACKS: Mapping[str, NamedAttack] = {attack.name: attack for attack in _EVERY}
 """Every attack by its name."""
-
-
-def attacks_named(names: Sequence[str]) -> tuple[NamedAttack, ...]:
-    """Return the attacks of these names, in order.
-
-    Raises
-    ------
-    InputError
-        If an attack does not exist, none is named, or one is named twice.
-    """
-    for name in names:
-        if name not in ATTACKS:
-            raise InputError(f"attack must be one of {', '.join(ATTACKS)}, got {name!r}")
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"attacks must be at least one, each named once, got {short_list(names)}")
-    return tuple(ATTACKS[name] for name in names)

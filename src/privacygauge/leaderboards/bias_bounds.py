@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,6 +129,14 @@ class ReuseQuestion:
     """Largest bias that the owner accepts, in (0, 1 - 1/m)."""
     accounts: int | None = None
     """Number of accounts that submit, each with its own guard state; None for a single state."""
+    delta: float = field(init=False)
+    """Probability that a guarantee fails."""
+    exact: bool = field(init=False)
+    """True if the answers are the accuracies themselves."""
+    error: float | None = field(init=False)
+    """Standard deviation of the guard's answers; None if they depend on the history."""
+    sparse: bool = field(init=False)
+    """True if the formula with Poisson counts is preferred."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= MOST:
@@ -137,26 +145,12 @@ class ReuseQuestion:
         checks.level(self.probability, "probability")
         if not 0 < self.bias < 1 - 1 / self.m:
             raise InputError(f"bias must be in (0, {1 - 1 / self.m:.4g}), got {self.bias}")
-
-    @property
-    def delta(self) -> float:
-        """Probability that a guarantee fails."""
-        return 1 - self.probability
-
-    @property
-    def exact(self) -> bool:
-        """True if the answers are the accuracies themselves."""
-        return isinstance(self.guard, Exact)
-
-    @property
-    def error(self) -> float | None:
-        """Standard deviation of the guard's answers; None if they depend on the history."""
-        return self.guard.error(self.n) if isinstance(self.guard, DIRECT) else None
-
-    @property
-    def sparse(self) -> bool:
-        """True if the formula with Poisson counts is preferred."""
-        return self.m >= FEWEST_CLASSES and not is_normal_enough(self.n, self.m, self.k)
+        direct = isinstance(self.guard, DIRECT)
+        sparse = self.m >= FEWEST_CLASSES and not is_normal_enough(self.n, self.m, self.k)
+        object.__setattr__(self, "delta", 1 - self.probability)
+        object.__setattr__(self, "exact", isinstance(self.guard, Exact))
+        object.__setattr__(self, "error", self.guard.error(self.n) if direct else None)
+        object.__setattr__(self, "sparse", sparse)
 
 
 def attack_rows(a: ReuseQuestion) -> Iterator[Bias]:

@@ -43,13 +43,14 @@ def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: floa
         points leave less to choose from.
     """
     p = checks.level(accuracy, "accuracy")
-    points = math.ceil(some(n, "n") * (1 - _correlation(correlation)))
+    points = _differing_points(n, correlation)
     if points == 0:
         return 0.0
+    checks.at_least(1, k=k)
     # E[max] is the sum of P(max > x) over the counts x from 0; outside this range it is 1 or 0.
     mean = points * p
     # Bernstein's inequality: beyond t with exp(-t^2 / (2 (v + t/3))) below it counts as none.
-    log = math.log(some(k, "k") / _NEVER)
+    log = math.log(k / _NEVER)
     reach = log / 3 + math.sqrt(log**2 / 9 + 2 * mean * (1 - p) * log)
     low = max(0, math.floor(mean - reach))
     high = min(points, math.ceil(mean + reach))
@@ -76,7 +77,7 @@ def honest_submissions(
     10^12.
     """
     p = checks.level(accuracy, "accuracy")
-    points = math.ceil(some(n, "n") * (1 - _correlation(correlation)))
+    points = _differing_points(n, correlation)
     # The tolerance keeps a whole number from being rounded to the one below.
     within = math.floor(points * p + n * bias + 1e-9)
     one = float(np.log1p(-betainc(within + 1, points - within, p))) if within < points else 0.0
@@ -96,7 +97,7 @@ def honest_points(
     """Return the fewest points at which the best of k submissions stays within `bias`."""
     if bias <= 0:
         raise InputError(f"bias must be above 0, got {bias}")
-    some(k, "k")
+    checks.at_least(1, k=k)
 
     def enough(n: int) -> bool:
         return k <= honest_submissions(
@@ -122,22 +123,19 @@ def honest_points(
 
 def expected_maximum(k: int) -> float:
     """Return the expected maximum of k independent standard normals; 0 for k = 1."""
+    checks.at_least(1, k=k)
     # A sum over a grid; beyond 12 the densities are below 1e-31.
     x = np.linspace(-12.0, 12.0, 4_801)
-    log_density = -0.5 * x**2 - 0.5 * math.log(2 * math.pi) + (some(k, "k") - 1) * log_ndtr(x)
+    log_density = -0.5 * x**2 - 0.5 * math.log(2 * math.pi) + (k - 1) * log_ndtr(x)
     return float((x * k * np.exp(log_density)).sum() * (x[1] - x[0]))
 
 
-def _correlation(value: float) -> float:
-    if not 0 <= value <= 1:
-        raise InputError(f"correlation must be in [0, 1], got {value}")
-    return value
-
-
-def some(value: int, name: str) -> int:
-    """Return `value`, at least 1."""
-    checks.at_least(1, **{name: value})
-    return value
+def _differing_points(n: int, correlation: float) -> int:
+    """Return the number of points on which the answers of two submissions may differ."""
+    checks.at_least(1, n=n)
+    if not 0 <= correlation <= 1:
+        raise InputError(f"correlation must be in [0, 1], got {correlation}")
+    return math.ceil(n * (1 - correlation))
 
 
 MAJORITY = 2 / math.pi
@@ -162,8 +160,7 @@ def plurality_accuracy(d: float, m: int) -> float:
     float
         Probability, from 1/m at d = 0 up to 1. Absolute error below 1e-12.
     """
-    # The trapezoidal rule converges faster than any power of the step for such integrands. The rule
-    # converges faster than any power of the step for such integrands.
+    # The trapezoidal rule converges faster than any power of the step for such integrands.
     x = np.linspace(-12.0, 12.0, 4_801)
     density = np.exp(-0.5 * x**2 + (m - 1) * log_ndtr(x + d)) / math.sqrt(2 * math.pi)
     return float(min(1.0, density.sum() * (x[1] - x[0])))
@@ -200,16 +197,19 @@ def nb_bias(n: int, m: int, k: int, *, error: float = 0.0) -> float:
     >>> round(nb_bias(10_000, 2, 5_000), 4)
     0.2602
     """
-    return _bias(n, m, k, efficiency(some(n, "n"), _classes(m), error))
+    _check_sizes(n, m, k)
+    return _bias(n, m, k, efficiency(n, m, error))
 
 
 def majority_bias(n: int, m: int, k: int) -> float:
     """Return the expected bias above 1/m of `Majority`, in closed form with c = 2/pi."""
+    _check_sizes(n, m, k)
     return _bias(n, m, k, MAJORITY)
 
 
 def blum_hardt_bias(n: int, m: int, k: int) -> float:
     """Return the expected bias above 1/m of `BlumHardt`, in closed form with c = 1/pi."""
+    _check_sizes(n, m, k)
     return _bias(n, m, k, BLUM_HARDT)
 
 
@@ -240,11 +240,10 @@ def queries_for_bias(bias: float, n: int, m: int, *, error: float = 0.0) -> floa
     float
         Number of queries, not rounded.
     """
-    _classes(m)
-    if not 0 < bias < 1 - 1 / m:
-        raise InputError(f"bias must be in (0, {1 - 1 / m:.4g}), got {bias}")
+    _check_sizes(n, m)
+    _check_bias(bias, m)
     d = brentq(lambda x: plurality_accuracy(x, m) - 1 / m - bias, 0.0, 40.0, xtol=1e-12)
-    return float(d**2 * (m - 1) * some(n, "n") / (m * efficiency(n, m, error)))
+    return float(d**2 * (m - 1) * n / (m * efficiency(n, m, error)))
 
 
 def scan_bias(n: int, m: int, k: int) -> float:
@@ -260,64 +259,53 @@ def scan_bias(n: int, m: int, k: int) -> float:
     n, m, k : int
         Numbers of points, of classes and of submissions.
     """
-    used = max(0, _queries(k) - 1)
+    _check_sizes(n, m, k)
+    used = max(0, k - 1)
     if used == 0:
         return 0.0
-    costs = _costs(_classes(m), used)
+    # Probabilities of costs 0, 1, ... of a point, up to the queries used.
+    last = max(1, m - 2)
+    costs = np.full(last + 1, 1 / m)
+    costs[0] = 0.0
+    costs[1] += 1 / m
+    costs[last] += 1 / m
+    costs = costs[: used + 1] / costs.sum()
     impulse = np.zeros(used + 1)
     impulse[0] = 1.0
     # starts[q]: probability that a point is begun after q queries; the renewal equation as a
     # filter.
     starts = lfilter([1.0], np.concatenate([[1.0], -costs[1:]]), impulse)
-    if used >= some(n, "n"):
+    if used >= n:
+        # Total cost of n points by repeated squaring; costs beyond `used` cannot matter.
+        total = np.ones(1)
+        square = costs
+        left = n
+        while left:
+            if left % 2:
+                total = fftconvolve(total, square)[: used + 1]
+            square = fftconvolve(square, square)[: used + 1]
+            left = left // 2
+        total = np.pad(total, (0, used + 1 - len(total)))
         # Point n + 1, which would be begun after n points, does not exist.
-        starts = starts - fftconvolve(_power(costs, n, used), starts)[: used + 1]
+        starts = starts - fftconvolve(total, starts)[: used + 1]
     # Queries left to each point, by the query at which it is begun.
     queries = np.arange(used, -1, -1)
     gains = np.where(queries > 0, np.minimum(queries + 2, m) / m - 1 / m, 0.0)
     return float(starts @ gains / n)
 
 
-def _costs(m: int, used: int) -> Floats:
-    """Return the probabilities of costs 0, 1, ... of a point, up to `used` queries."""
-    last = max(1, m - 2)
-    costs = np.full(last + 1, 1 / m)
-    costs[0] = 0.0
-    costs[1] += 1 / m
-    costs[last] += 1 / m
-    chances: Floats = costs[: used + 1] / costs.sum()
-    return chances
-
-
-def _power(costs: Floats, n: int, used: int) -> Floats:
-    """Return the probabilities of the total cost of n points, up to `used` queries."""
-    # Powers by repeated squaring; costs beyond `used` cannot matter.
-    result = np.ones(1)
-    square = costs
-    while n:
-        if n % 2:
-            result = fftconvolve(result, square)[: used + 1]
-        square = fftconvolve(square, square)[: used + 1]
-        n = n // 2
-    padded: Floats = np.pad(result, (0, used + 1 - len(result)))
-    return padded
-
-
 def _bias(n: int, m: int, k: int, c: float) -> float:
-    d = math.sqrt(c * _queries(k) * _classes(m) / ((m - 1) * some(n, "n")))
+    d = math.sqrt(c * k * m / ((m - 1) * n))
     return max(0.0, plurality_accuracy(d, m) - 1 / m)
 
 
-def _classes(m: int) -> int:
+def _check_sizes(n: int, m: int, k: int = 0) -> None:
+    """Raise unless there are points and classes, and k is a number of queries."""
+    checks.at_least(1, n=n)
     if m < 2:
         raise InputError(f"m must be at least 2 classes, got {m}")
-    return m
-
-
-def _queries(k: int) -> int:
     if k < 0:
         raise InputError(f"k must be at least 0 queries, got {k}")
-    return k
 
 
 Floats = NDArray[np.float64]
@@ -369,20 +357,25 @@ def poisson_bias(n: int, m: int, k: int) -> float:
     right = k * chance * accuracy
     # An accuracy of 0 excludes a wrong label (weight -inf); one of 1 settles the point (weight
     # inf).
-    cell = _cell(weight[finite], wrong[finite])
+    # The grid's step is fine for one weight, and wide enough for the sum.
+    squares = float(wrong[finite] @ weight[finite] ** 2)
+    one = math.sqrt(float(squares / wrong[finite].sum()))
+    reach = 12 * math.sqrt(squares) + 4 * float(np.abs(weight[finite]).max())
+    cell = max(one / _CELLS, 2 * reach / _SIZE)
     excluded = -math.expm1(-wrong[weight == -np.inf].sum())
     right_at = _compound(weight[finite], right[finite], cell)
     wrong_at = (1 - excluded) * _compound(weight[finite], wrong[finite], cell)
     settled = -math.expm1(-right[weight == np.inf].sum())
-    won = float(right_at @ _largest_of(wrong_at, excluded, m))
+    # Each value's probability of beating m - 1 independent draws, ties split evenly: the mean of
+    # 1/(1 + number of ties) is (F^m - (F - f)^m)/(m f), with f the mass and F its sum.
+    top = np.minimum(excluded + np.cumsum(wrong_at), 1.0)
+    bottom = np.maximum(top - wrong_at, 0.0)
+    # For tiny masses the quotient loses all digits; its limit is F^(m - 1).
+    tied = wrong_at > 1e-9
+    mass = np.where(tied, wrong_at, 1.0)
+    largest = np.where(tied, (top**m - bottom**m) / (m * mass), top ** (m - 1))
+    won = float(right_at @ largest)
     return settled + (1 - settled) * won - 1 / m
-
-
-def _cell(weight: Floats, rate: Floats) -> float:
-    """Return the grid's step: fine for one weight, and wide enough for the sum."""
-    one = math.sqrt(float(rate @ weight**2 / rate.sum()))
-    reach = 12 * math.sqrt(float(rate @ weight**2)) + 4 * float(np.abs(weight).max())
-    return max(one / _CELLS, 2 * reach / _SIZE)
 
 
 def _compound(weight: Floats, rate: Floats, cell: float) -> Floats:
@@ -395,20 +388,6 @@ def _compound(weight: Floats, rate: Floats, cell: float) -> Floats:
     np.add.at(rates, (below + 1) % _SIZE, rate * (place - below))
     sums = np.fft.irfft(np.exp(np.fft.rfft(rates) - rate.sum()), _SIZE)
     return np.roll(np.maximum(sums, 0.0), _SIZE // 2)
-
-
-def _largest_of(mass: Floats, under: float, m: int) -> Floats:
-    """Return each value's probability of beating m - 1 independent draws, ties split evenly.
-
-    The mean of 1/(1 + number of ties) is (F^m - (F - f)^m)/(m f), with f the mass and F its sum.
-    """
-    top = np.minimum(under + np.cumsum(mass), 1.0)
-    bottom = np.maximum(top - mass, 0.0)
-    # For tiny masses the quotient loses all digits; its limit is F^(m - 1).
-    tied = mass > 1e-9
-    share = np.where(tied, mass, 1.0)
-    split: Floats = np.where(tied, (top**m - bottom**m) / (m * share), top ** (m - 1))
-    return split
 
 
 # Largest number of points searched.
@@ -574,7 +553,8 @@ def guaranteed_submissions(
         0 if not even one submission is allowed.
     """
     delta = 1 - checks.level(probability, "probability")
-    affordable = n * _divergence(1 / m + _require_bias(bias, m), 1 / m) + math.log(delta)
+    _check_bias(bias, m)
+    affordable = n * _divergence(1 / m + bias, 1 / m) + math.log(delta)
     if affordable < 0:
         return 0
     asked = guard or Exact()
@@ -595,7 +575,7 @@ def guaranteed_points(
     """Return the fewest points at which k submissions keep any attack within `bias` of 1/m."""
     asked = guard or Exact()
     delta = 1 - checks.level(probability, "probability")
-    _require_bias(bias, m)
+    _check_bias(bias, m)
 
     def enough(n: int) -> bool:
         if n > _MOST_POINTS:
@@ -671,11 +651,10 @@ def _divergence(q: float, p: float) -> float:
 def _exponent(nats: float, n: int, m: int, delta: float) -> float:
     if nats < 0 or m < 2:
         raise InputError(f"nats must be at least 0 and m at least 2, got {nats} and {m}")
-    some(n, "n")
+    checks.at_least(1, n=n)
     return nats + math.log(1 / checks.level(delta, "delta"))
 
 
-def _require_bias(bias: float, m: int) -> float:
+def _check_bias(bias: float, m: int) -> None:
     if not 0 < bias < 1 - 1 / m:
         raise InputError(f"bias must be in (0, {1 - 1 / m:.4g}), got {bias}")
-    return bias

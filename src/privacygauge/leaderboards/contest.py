@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.core import checks, seeds
+from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import own_version, versions
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
-from privacygauge.leaderboards.analysts import ATTACKS, Analyst, Play, Trials, attacks_named, play
-from privacygauge.leaderboards.bisection import Bisection
+from privacygauge.leaderboards.analysts import ATTACKS, Analyst, Trials, play
 from privacygauge.leaderboards.bounds import (
     FEWEST_CLASSES,
     bias_for_labels,
@@ -38,9 +37,9 @@ from privacygauge.leaderboards.priors import (
     FREQUENCIES,
     Having,
     Knowledge,
-    knowledge_text,
     known_before,
 )
+from privacygauge.leaderboards.sequential import Bisection
 from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch, require_local
@@ -126,19 +125,19 @@ class Contest:
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
         """Return the results of a task's plays."""
-        # Units are numbered pair by pair, and within a pair by trial.
-        plays = [self._play(*divmod(unit, self.trials)) for unit in range(task.start, task.stop)]
+        plays = []
+        for unit in range(task.start, task.stop):
+            # Units are numbered pair by pair, and within a pair by trial.
+            pair, trial = divmod(unit, self.trials)
+            attack, guard = self.pairs[pair]
+            # By role: adding attacks or guards changes no other play.
+            rng = stream(self.seed, "holdout", attack, guard.name, trial)
+            plays.append(play(self.analyst(attack), self.holdout, self.queries, rng, guard=guard))
         return {
             "accuracy": np.array([p.accuracy for p in plays]),
             "baseline": np.array([p.baseline for p in plays]),
             "used": np.array([p.queries_used for p in plays], np.int64),
         }
-
-    def _play(self, pair: int, trial: int) -> Play:
-        attack, guard = self.pairs[pair]
-        # By role: adding attacks or guards changes no other play.
-        rng = seeds.stream(self.seed, "holdout", attack, guard.name, trial)
-        return play(self.analyst(attack), self.holdout, self.queries, rng, guard=guard)
 
     def analyst(self, attack: str) -> Analyst:
         """Return the attack of this name; for metrics other than accuracy there are two."""
@@ -253,78 +252,9 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
     return named.expected(n, m, k) if isinstance(guard, Exact) else None
 
 
-def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> float:
-    """Return the gain that no attack exceeds, except with probability `delta`."""
-    n = len(holdout)
-    m = holdout.n_classes
-    metric = holdout.metric
-    if metric == ACCURACY:
-        # Labels need not be uniform: the bound starts from the most frequent class.
-        largest = float(np.unique(holdout.labels, return_counts=True)[1].max()) / n
-        return bias_for_labels(guard, n, m=m, k=k, largest=max(largest, 1 / m), delta=delta)
-    fit = guard_for(guard, metric, holdout.labels)
-    return metric_bias(metric, holdout.labels, transcript_nats(fit, k, n, max(2, m)), delta=delta)
-
-
 def answer_deviation(guard: Guard, holdout: Holdout) -> float:
     """Return the standard deviation of an answer around the score."""
     return guard_for(guard, holdout.metric, holdout.labels).error(len(holdout))
-
-
-def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
-    """Return guards, at least one and without duplicates, from guards or their names."""
-    found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
-    names = [guard.name for guard in found]
-    if not names or len(set(names)) < len(names):
-        raise InputError(
-            f"guards must be at least one, each named once, got {checks.short_list(names)}"
-        )
-    return found
-
-
-def n_classes_of(
-    truth: Values, logits: np.ndarray | None, classes: int | None, metric: Metric
-) -> int:
-    """Return the number of classes; 0 if hidden values are numbers."""
-    if len(truth) == 0:
-        raise InputError("labels must be at least one, got none")
-    if (truth == truth[0]).all():
-        raise InputError(
-            f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
-            "there is nothing to guess"
-        )
-    if metric.numbers:
-        return classes or 0
-    if logits is None:
-        return max(2, int(truth.max()) + 1) if classes is None else classes
-    if logits.ndim != 2 or len(logits) != len(truth):
-        raise InputError(
-            f"logits must have the shape (n, m) with a row for each of {len(truth)} labels, got "
-            f"{logits.shape}"
-        )
-    if classes not in (None, logits.shape[1]):
-        raise InputError(f"classes must be {logits.shape[1]}, as logits have, got {classes}")
-    return int(logits.shape[1])
-
-
-def result_of(
-    contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
-) -> AttackResult:
-    """Return the result of an attack behind a guard, with an interval corrected to `together`."""
-    analyst = contest.analyst(attack)
-    return AttackResult(
-        attack,
-        guard.name,
-        needs_points=analyst.needs_points,
-        informed=analyst.unaided() is not None,
-        accuracy=found.accuracy(level),
-        # The test set is fixed, and so is the prior knowledge: all baselines are equal.
-        baseline=float(found.baselines[0]),
-        bias=found.bias(level),
-        corrected=found.bias(together),
-        queries_used=float(found.queries_used.mean()),
-        expected=bias_by_theory(contest, attack, guard),
-    )
 
 
 def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Values:
@@ -481,8 +411,15 @@ def contest_of(
     for name, value, least in (("trials", trials, 1), ("queries", queries, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
-    chosen = attacks_named(attacks)
-    protected = guards_of(guards)
+    for name in attacks:
+        if name not in ATTACKS:
+            raise InputError(f"attack must be one of {', '.join(ATTACKS)}, got {name!r}")
+    protected = tuple(guard_named(g) if isinstance(g, str) else g for g in guards)
+    for kind, names in (("attacks", list(attacks)), ("guards", [g.name for g in protected])):
+        if not names or len(set(names)) < len(names):
+            raise InputError(
+                f"{kind} must be at least one, each named once, got {checks.short_list(names)}"
+            )
     measure = chosen_metric(metric)
     if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
         raise InputError(
@@ -491,18 +428,38 @@ def contest_of(
         )
     truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
-    holdout = Holdout(truth, n_classes_of(truth, scores, classes, measure), measure)
+    if len(truth) == 0:
+        raise InputError("labels must be at least one, got none")
+    if (truth == truth[0]).all():
+        raise InputError(
+            f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
+            "there is nothing to guess"
+        )
+    # The number of classes is that of the logits, or as given, or follows from the largest label.
+    m = classes or 0
+    if scores is not None and not measure.numbers:
+        if scores.ndim != 2 or len(scores) != len(truth):
+            raise InputError(
+                f"logits must have the shape (n, m) with a row for each of {len(truth)} labels, "
+                f"got {scores.shape}"
+            )
+        if classes not in (None, scores.shape[1]):
+            raise InputError(f"classes must be {scores.shape[1]}, as logits have, got {classes}")
+        m = int(scores.shape[1])
+    elif classes is None and not measure.numbers:
+        m = max(2, int(truth.max()) + 1)
+    holdout = Holdout(truth, m, measure)
     knowledge = known_before(holdout, scores, having, queries) if measure == ACCURACY else None
     for guard in protected:
         answer_deviation(guard, holdout)  # checks that it goes with the metric
-    names = tuple(attack.name for attack in chosen)
+    played = tuple(attacks)
     if measure != ACCURACY and Bisection.applies(holdout):
         # Where a class is rare, random submissions learn nothing of what halving groups finds.
-        names += (Bisection.name,)
+        played += (Bisection.name,)
     return Contest(
         holdout=holdout,
         knowledge=knowledge,
-        attacks=names,
+        attacks=played,
         guards=protected,
         queries=queries,
         trials=trials,
@@ -527,6 +484,52 @@ def summarise_contest(
     # Bonferroni over all pairs of attack and guard.
     together = 1 - (1 - level) / len(found)
     points = max(1, math.floor(measure.points(truth)))
+    # The attacker's knowledge in words.
+    if measure != ACCURACY:
+        told = FREQUENCIES
+    elif knowledge is None:
+        told = "nothing: no model, all classes equally likely"
+    elif having.logits is None:
+        told = FREQUENCIES
+    else:
+        n_attacked = len(knowledge.points)
+        r = knowledge.n_candidates
+        attacked = f"the {n_attacked:,} least confident" if n_attacked < len(holdout) else "all"
+        tried = f"its {r} likeliest labels" if r < m else f"all {m} labels"
+        softened = "" if having.temperature == 1 else f", temperature {having.temperature:g}"
+        told = f"a base model's logits{softened}; attacked are {attacked} examples, {tried} each"
+    results = []
+    for attack, guard in contest.pairs:
+        analyst = contest.analyst(attack)
+        trials = found[attack, guard.name]
+        results.append(
+            AttackResult(
+                attack,
+                guard.name,
+                needs_points=analyst.needs_points,
+                informed=analyst.unaided() is not None,
+                accuracy=trials.accuracy(level),
+                # The test set is fixed, and so is the prior knowledge: all baselines are equal.
+                baseline=float(trials.baselines[0]),
+                bias=trials.bias(level),
+                corrected=trials.bias(together),
+                queries_used=float(trials.queries_used.mean()),
+                expected=bias_by_theory(contest, attack, guard),
+            )
+        )
+    # Labels need not be uniform: the bound starts from the most frequent class.
+    largest = float(np.unique(truth, return_counts=True)[1].max() / len(truth))
+    guards = []
+    for guard in contest.guards:
+        n = len(holdout)
+        if measure == ACCURACY:
+            share = max(largest, 1 / m)
+            kl = bias_for_labels(guard, n, m=m, k=k, largest=share, delta=1 - level)
+        else:
+            fit = guard_for(guard, measure, truth)
+            nats = transcript_nats(fit, k, n, max(2, m))
+            kl = metric_bias(measure, truth, nats, delta=1 - level)
+        guards.append(GuardProperties(guard.name, kl, answer_deviation(guard, holdout)))
     return ContestFindings(
         len(holdout),
         measure.name,
@@ -534,26 +537,11 @@ def summarise_contest(
         classes=m,
         queries=k,
         trials=contest.trials,
-        knowledge=knowledge_text(knowledge, having) if measure == ACCURACY else FREQUENCIES,
-        largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
+        knowledge=told,
+        largest_class=largest,
         model_accuracy=base,
-        results=tuple(
-            result_of(
-                contest,
-                attack,
-                guard=guard,
-                found=found[attack, guard.name],
-                level=level,
-                together=together,
-            )
-            for attack, guard in contest.pairs
-        ),
-        guards=tuple(
-            GuardProperties(
-                g.name, guarantee_behind(g, holdout, k, 1 - level), answer_deviation(g, holdout)
-            )
-            for g in contest.guards
-        ),
+        results=tuple(results),
+        guards=tuple(guards),
         honest=honest_best_of_k(points, max(1, k), accuracy=honest),
         honest_accuracy=honest,
         blind=()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy.special import softmax
@@ -19,14 +17,13 @@ from privacygauge.leaderboards.naive_bayes import (
     aggregate_labels,
     argmax_random_ties,
     ask,
-    check_sizes,
     log_odds,
     query_probabilities,
     random_queries,
 )
 from privacygauge.leaderboards.oracle import Oracle
 from privacygauge.leaderboards.priors import Informed, Knowledge
-from privacygauge.leaderboards.queries import Codes, RandomQueries, for_each
+from privacygauge.leaderboards.queries import Brush, Codes, RandomQueries, for_each_tile
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,33 +79,31 @@ class AnsweredQueries:
     """Standard deviation of an answer times n, in points; 0 if answers are exact."""
     threads: int = 1
     """Number of threads, at least 1."""
+    shifted: bool = field(init=False)
+    """True if answers hold an unknown constant from points that are not attacked."""
+    counts: Floats = field(init=False, repr=False)
+    """(k,) Answers in points; whole numbers if answers are exact."""
+    log_prior: Floats = field(init=False, repr=False)
+    """(p, r + 1) Log prior of each candidate, and of none of them; -inf where impossible."""
 
-    @property
-    def shifted(self) -> bool:
-        """True if answers hold an unknown constant from points that are not attacked."""
-        return self.knowledge is not None and not self.knowledge.whole
-
-    @cached_property
-    def counts(self) -> Floats:
-        """(k,) Answers in points; whole numbers if answers are exact."""
-        counts: Floats = self.answers * self.n
-        return counts if self.error else np.round(counts)
-
-    @cached_property
-    def log_prior(self) -> Floats:
-        """(p, r + 1) Log prior of each candidate, and of none of them; -inf where impossible."""
+    def __post_init__(self) -> None:
         p = self.queries.n
         r = self.queries.m
-        if self.knowledge is None:
-            return np.broadcast_to(np.append(np.full(r, -np.log(r)), -np.inf), (p, r + 1))
-        prior = np.full((p, r + 1), -np.inf)
-        prior[:, :r] = self.knowledge.log_prior
-        if self.knowledge.n_candidates < self.knowledge.n_classes:
-            # Rounding may take the missing mass slightly below 0.
-            missing = 1.0 - np.exp(prior[:, :r]).sum(axis=1)
-            with np.errstate(divide="ignore"):
-                prior[:, r] = np.log(np.maximum(missing, 0.0))
-        return prior
+        known = self.knowledge
+        counts = self.answers * self.n
+        if known is None:
+            prior = np.broadcast_to(np.append(np.full(r, -np.log(r)), -np.inf), (p, r + 1))
+        else:
+            prior = np.full((p, r + 1), -np.inf)
+            prior[:, :r] = known.log_prior
+            if known.n_candidates < known.n_classes:
+                # Rounding may take the missing mass slightly below 0.
+                missing = 1.0 - np.exp(prior[:, :r]).sum(axis=1)
+                with np.errstate(divide="ignore"):
+                    prior[:, r] = np.log(np.maximum(missing, 0.0))
+        object.__setattr__(self, "shifted", known is not None and not known.whole)
+        object.__setattr__(self, "counts", counts if self.error else np.round(counts))
+        object.__setattr__(self, "log_prior", prior)
 
     def naive_bayes(self, rng: np.random.Generator) -> DecodedLabels:
         """Decode the same answers by `NaiveBayes`."""
@@ -128,10 +123,7 @@ class AnsweredQueries:
             return False
         # One-hot without the last column: "none of the candidates" is never right.
         chosen = np.eye(self.queries.m + 1)[codes][:, :-1]
-        return self.fits(self.counts - query_sums(self.queries, chosen, self.threads))
-
-    def fits(self, left: Floats) -> bool:
-        """Return whether `left`, (k,), answers minus predictions, is only the constant."""
+        left = self.counts - query_sums(self.queries, chosen, self.threads)
         middle = left[0] if self.shifted else 0.0
         # Counts are whole: a wrong label is off by 1, and a quarter is beyond rounding.
         return bool(np.abs(left - middle).max() < 0.25)
@@ -165,16 +157,10 @@ def query_sums(queries: RandomQueries, weights: Floats, threads: int) -> Floats:
     height = queries.tile[0] or 1
     parts = np.zeros((-(-queries.n // height), queries.k))
 
-    def worker() -> Callable[[int], None]:
-        brush = queries.brush()
+    def fill(brush: Brush, start: int, stop: int) -> None:
+        parts[start // height] = gather_weights(brush.points(start, stop), weights[start:stop])
 
-        def fill(start: int) -> None:
-            stop = min(start + height, queries.n)
-            parts[start // height] = gather_weights(brush.points(start, stop), weights[start:stop])
-
-        return fill
-
-    for_each(worker, range(0, queries.n, height), threads)
+    for_each_tile(queries, fill, threads)
     total: Floats = parts.sum(axis=0)
     return total
 
@@ -255,7 +241,7 @@ class MessagePassing(Informed, Decoder):
     name: ClassVar[str] = "message-passing"
 
     def __post_init__(self) -> None:
-        check_sizes(self.block, self.threads)
+        super().__post_init__()
         if self.iterations < 1:
             raise InputError(f"iterations must be at least 1, got {self.iterations}")
         if not 0.0 <= self.damping < 1.0:
@@ -295,25 +281,6 @@ def decode_by_messages(
     return again if again.explained else found
 
 
-def _decode(
-    data: AnsweredQueries, rng: np.random.Generator, iterations: int, damping: float
-) -> DecodedLabels:
-    first, best, last = _run(data, iterations, damping)
-    # A mean of k squares has a relative error of about 1/sqrt(k): a smaller gain is noise.
-    if best.fit > first.fit * (1.0 - _CERTAIN / math.sqrt(data.queries.k)):
-        note = "message passing fitted no better than its first step, which is naive Bayes"
-        return replace(data.naive_bayes(rng), converged=last.still, note=note)
-    codes = argmax_random_ties(best.posterior[:, :-1], rng)
-    return DecodedLabels(
-        data.labels(codes),
-        MessagePassing.name,
-        converged=last.still,
-        iterations=last.number,
-        explained=data.explained(best.posterior.argmax(axis=1)),
-        note="" if last.still else f"it had not come to rest after {last.number} iterations",
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Step:
     """One iteration: beliefs about the points, and the residual they were computed from."""
@@ -325,8 +292,9 @@ class _Step:
     still: bool = False
 
 
-def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step, _Step, _Step]:
-    """Return the first iteration, the one with the best fit, and the last."""
+def _decode(
+    data: AnsweredQueries, rng: np.random.Generator, iterations: int, damping: float
+) -> DecodedLabels:
     floor = max(_LEAST, data.error**2)
     posterior = softmax(data.log_prior, axis=1)
     step = first = best = _Step(0, posterior, _spread(posterior), math.inf)
@@ -357,7 +325,19 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
         # Onsager's term removes the evidence that the points themselves sent to these answers.
         onsager = (1.0 - damping) * step.spread / mean_square
         left = _centred_residuals(data, predicted) + onsager * left
-    return first, best, step
+    # A mean of k squares has a relative error of about 1/sqrt(k): a smaller gain is noise.
+    if best.fit > first.fit * (1.0 - _CERTAIN / math.sqrt(data.queries.k)):
+        note = "message passing fitted no better than its first step, which is naive Bayes"
+        return replace(data.naive_bayes(rng), converged=step.still, note=note)
+    codes = argmax_random_ties(best.posterior[:, :-1], rng)
+    return DecodedLabels(
+        data.labels(codes),
+        MessagePassing.name,
+        converged=step.still,
+        iterations=step.number,
+        explained=data.explained(best.posterior.argmax(axis=1)),
+        note="" if step.still else f"it had not come to rest after {step.number} iterations",
+    )
 
 
 def _centred_residuals(data: AnsweredQueries, predicted: Floats) -> Floats:
@@ -385,38 +365,30 @@ def _pass(
     made = np.empty_like(posterior)
     parts = np.zeros((-(-queries.n // height), queries.k))
 
-    def worker() -> Callable[[int], None]:
-        brush = queries.brush()
+    def fill(brush: Brush, start: int, stop: int) -> None:
+        here = slice(start, stop)
+        labels = brush.points(start, stop)
+        # Per point, the sums of what is left by the label that a query gives, (b, m).
+        if queries.m == 2:
+            # A product with a 0/1 matrix is faster than sums by label.
+            ones = np.asarray(labels.astype(np.float32) @ left.astype(np.float32), np.float64)
+            sums = np.stack([left.sum() - ones, ones], axis=1)
+        else:
+            sums_of = LabelSums(left, queries.m)
+            sums = np.empty((len(labels), queries.m))
+            for i in range(0, len(labels), ROWS):
+                sums[i : i + ROWS] = sums_of(labels[i : i + ROWS])
+        seen = queries.m / queries.k * sums + posterior[here, :-1]
+        seen -= seen.mean(axis=1, keepdims=True)
+        # Probabilities from indicators observed with normal noise.
+        logs = data.log_prior[here].copy()
+        variance = queries.m * mean_square / queries.k
+        logs[:, :-1] += (seen - 0.5 * (1.0 - 1.0 / seen.shape[1])) / variance
+        made[here] = (1.0 - damping) * softmax(logs, axis=1) + damping * posterior[here]
+        parts[start // height] = gather_weights(labels, made[here, :-1])
 
-        def fill(start: int) -> None:
-            here = slice(start, min(start + height, queries.n))
-            labels = brush.points(here.start, here.stop)
-            seen = queries.m / queries.k * _sums(labels, left, queries.m) + posterior[here, :-1]
-            seen -= seen.mean(axis=1, keepdims=True)
-            # Probabilities from indicators observed with normal noise.
-            logs = data.log_prior[here].copy()
-            variance = queries.m * mean_square / queries.k
-            logs[:, :-1] += (seen - 0.5 * (1.0 - 1.0 / seen.shape[1])) / variance
-            made[here] = (1.0 - damping) * softmax(logs, axis=1) + damping * posterior[here]
-            parts[start // height] = gather_weights(labels, made[here, :-1])
-
-        return fill
-
-    for_each(worker, range(0, queries.n, height), data.threads)
+    for_each_tile(queries, fill, data.threads)
     return made, parts.sum(axis=0)
-
-
-def _sums(labels: Codes, left: Floats, m: int) -> Floats:
-    """Return, per point, the sums of `left` by the label that a query gives, (b, m)."""
-    if m == 2:
-        # A product with a 0/1 matrix is faster than sums by label.
-        ones = np.asarray(labels.astype(np.float32) @ left.astype(np.float32), np.float64)
-        return np.stack([left.sum() - ones, ones], axis=1)
-    sums = LabelSums(left, m)
-    found = np.empty((len(labels), m))
-    for i in range(0, len(labels), ROWS):
-        found[i : i + ROWS] = sums(labels[i : i + ROWS])
-    return found
 
 
 _MOST = 4_000_000
@@ -457,7 +429,7 @@ class LinearProgramming(Informed, Decoder):
     name: ClassVar[str] = "linear-programming"
 
     def __post_init__(self) -> None:
-        check_sizes(self.block, 1)
+        super().__post_init__()
         if not 0.0 < self.seconds < math.inf:
             raise InputError(f"seconds must be above 0, got {self.seconds}")
 
@@ -477,47 +449,24 @@ def decode_by_program(
 
     Parameters
     ----------
-    data : Asked
+    data : AnsweredQueries
         Queries and answers.
     rng : numpy.random.Generator
         Breaks ties.
     seconds : float, default 60.0
         Time limit of the solver in seconds.
     """
+    from scipy.optimize import linprog
+    from scipy.sparse import block_array, csr_array, eye_array, kron
+
     size = data.queries.n * data.queries.m * data.queries.k
     if not 0 < size <= _MOST:
         note = f"a linear program takes 1 to {_MOST:,} entries, k p r, this would have {size:,}"
         return fallen_back(data.naive_bayes(rng), note)
-    found = _solve(data, seconds)
-    if found.x is None:
-        reason = " ".join(str(found.message).split()).rstrip(".")
-        return fallen_back(data.naive_bayes(rng), f"no solution: {reason}")
-    p, width = data.log_prior.shape
-    shares = found.x[: p * width].reshape(p, width)
-    if data.shifted:
-        # Equal shares of all candidates only change the constant: no candidate is favoured.
-        open_ = np.isfinite(data.log_prior[:, -1])
-        shares[open_, :-1] -= shares[open_, :-1].min(axis=1, keepdims=True)
-        shares[open_, -1] = 1.0 - shares[open_, :-1].sum(axis=1)
-    whole = bool(shares.max(axis=1).min() > 1 - _WHOLE)
-    return DecodedLabels(
-        data.labels(argmax_random_ties(np.round(shares[:, :-1], 9), rng)),
-        LinearProgramming.name,
-        converged=found.status == 0,
-        iterations=int(found.nit),
-        explained=whole and data.explained(shares.argmax(axis=1)),
-        note="" if whole else "the answers leave shares of labels, which were rounded",
-    )
-
-
-def _solve(data: AnsweredQueries, seconds: float) -> Any:
-    """Return scipy's solution: shares (p, r + 1), the constant, residuals above and below."""
-    from scipy.optimize import linprog
-    from scipy.sparse import block_array, csr_array, eye_array, kron
-
     p, width = data.log_prior.shape
     k = data.queries.k
-    # Exact answers have no residuals: these columns are then absent.
+    # The unknowns: shares (p, r + 1), the constant, residuals above and below. Exact answers have
+    # no residuals: these columns are then absent.
     slack = k if data.error else 0
     answers = csr_array(answer_shares(data.queries))
     one_each = kron(eye_array(p), np.ones((1, width)), format="csr")
@@ -532,13 +481,31 @@ def _solve(data: AnsweredQueries, seconds: float) -> Any:
     limits[:, 1] = np.inf
     limits[: p * width][np.isneginf(prior)] = 0.0
     limits[p * width] = (-np.inf, np.inf) if data.shifted else (0.0, 0.0)
-    return linprog(
+    found = linprog(
         cost,
         A_eq=rows,
         b_eq=np.concatenate([data.counts, np.ones(p)]),
         bounds=limits,
         method="highs",
         options={"time_limit": seconds},
+    )
+    if found.x is None:
+        reason = " ".join(str(found.message).split()).rstrip(".")
+        return fallen_back(data.naive_bayes(rng), f"no solution: {reason}")
+    shares = found.x[: p * width].reshape(p, width)
+    if data.shifted:
+        # Equal shares of all candidates only change the constant: no candidate is favoured.
+        open_ = np.isfinite(data.log_prior[:, -1])
+        shares[open_, :-1] -= shares[open_, :-1].min(axis=1, keepdims=True)
+        shares[open_, -1] = 1.0 - shares[open_, :-1].sum(axis=1)
+    whole = bool(shares.max(axis=1).min() > 1 - _WHOLE)
+    return DecodedLabels(
+        data.labels(argmax_random_ties(np.round(shares[:, :-1], 9), rng)),
+        LinearProgramming.name,
+        converged=found.status == 0,
+        iterations=int(found.nit),
+        explained=whole and data.explained(shares.argmax(axis=1)),
+        note="" if whole else "the answers leave shares of labels, which were rounded",
     )
 
 

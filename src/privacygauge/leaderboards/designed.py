@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
@@ -17,10 +16,10 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.decoding import DecodedLabels, Decoder, MessagePassing, fallen_back
-from privacygauge.leaderboards.naive_bayes import budget_of, check_knowledge, check_sizes
+from privacygauge.leaderboards.naive_bayes import budget_of, check_knowledge
 from privacygauge.leaderboards.oracle import Oracle
 from privacygauge.leaderboards.priors import Informed, Knowledge
-from privacygauge.leaderboards.queries import Codes, RandomQueries
+from privacygauge.leaderboards.queries import RandomQueries
 
 _KINDS = (2, 3)
 
@@ -57,22 +56,37 @@ class DetectingMatrix:
         made = []
         first = 0
         for s in range(1, size + 1):
-            level = _Level.made(
-                s,
-                size,
-                n_queries=self.n_queries,
-                kinds=self.kinds,
+            every = np.array(list(combinations(range(size), s)), np.int64)
+            elements = every[(1 << every).sum(axis=1) < self.n_queries]
+            weights = self.kinds ** np.arange(_columns(s, self.kinds), dtype=np.int64)
+            number = first + np.arange(len(elements) * weights.size)
+            # Subsets of a set's own digits: the other digits determine the lowest one, so each half
+            # has one subset with the parity of the set.
+            own = np.arange(1 << s)
+            alike = (np.bitwise_count(own) - s) % 2 == 0
+            chosen = np.asarray(alike[:, None] & (own[:, None] >> 1 < weights), np.uint8)
+            level = _Level(
+                elements=elements,
+                weights=weights,
+                used=(number < self.n_points).reshape(-1, weights.size),
                 first=first,
-                n_points=self.n_points,
+                chosen=chosen,
             )
             made.append(level)
-            first += len(level.elements) * level.weights.size
+            first += len(elements) * weights.size
         return tuple(made)
 
     def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Return queries ``start:stop``, (n_points, stop - start): 1 for the second candidate."""
         y = np.arange(start, stop)
-        parts = [level.codes(y) for level in self._levels]
+        parts = []
+        for level in self._levels:
+            # The digits of each query that each set has, as the number of a subset of the set.
+            own = np.zeros((len(level.elements), len(y)), np.int64)
+            for b in range(level.elements.shape[1]):
+                own |= ((y >> level.elements[:, b : b + 1]) & 1) << b
+            by_column = level.chosen.T[:, own]
+            parts.append(by_column.swapaxes(0, 1).reshape(-1, len(y)))
         return np.concatenate(parts)[: self.n_points]
 
     def decode(self, counts: Floats) -> tuple[Ints, bool]:
@@ -95,9 +109,22 @@ class DetectingMatrix:
         found = np.zeros(sum(level.used.size for level in self._levels), np.int64)
         # Largest sets first: their labels are read off, and their effects on subsets subtracted.
         for level in reversed(self._levels):
-            digits = level.digits(left[level.sets], self.kinds)
+            # A set's sum is that of its labels times their weights.
+            sums = left[(1 << level.elements).sum(axis=1)]
+            if self.kinds == 2:
+                most = (level.used * level.weights).sum(axis=1)
+                digits = ((sums + most) // 2)[:, None] // level.weights % 2 * 2 - 1
+            else:
+                digits = (sums + level.weights.sum())[:, None] // level.weights % 3 - 1
+            digits *= level.used
             found[level.first : level.first + digits.size] = digits.reshape(-1)
-            np.subtract.at(left, level.subsets, digits @ level.effects.T)
+            # (c, 2^s): numbers of the subsets of each set, in the order of its own digits.
+            own = np.arange(1 << level.elements.shape[1])
+            subsets = np.zeros((len(level.elements), own.size), np.int64)
+            for b in range(level.elements.shape[1]):
+                subsets += ((own >> b) & 1) << level.elements[:, b : b + 1]
+            effects = _alternating(level.chosen.astype(np.int64))
+            np.subtract.at(left, subsets, digits @ effects.T)
         return found[: self.n_points], not left[1 : self.n_queries].any()
 
 
@@ -109,64 +136,7 @@ class _Level:
     weights: Ints  # (t,) weights of the columns of a set
     used: NDArray[np.bool_]  # (c, t) True where a column has a point
     first: int  # number of the first column
-
-    @classmethod
-    def made(
-        cls, s: int, size: int, n_queries: int, kinds: int, first: int, n_points: int
-    ) -> _Level:
-        """Return the sets of `s` of `size` digits with numbers below `n_queries`."""
-        every = np.array(list(combinations(range(size), s)), np.int64)
-        elements = every[(1 << every).sum(axis=1) < n_queries]
-        weights = kinds ** np.arange(_columns(s, kinds), dtype=np.int64)
-        number = first + np.arange(len(elements) * weights.size)
-        return cls(elements, weights, (number < n_points).reshape(-1, weights.size), first)
-
-    @cached_property
-    def sets(self) -> Ints:
-        """(c,) Numbers of the sets."""
-        numbers: Ints = (1 << self.elements).sum(axis=1)
-        return numbers
-
-    @cached_property
-    def subsets(self) -> Ints:
-        """(c, 2^s) Numbers of the subsets of each set, in the order of its own digits."""
-        own = np.arange(1 << self.elements.shape[1])
-        numbers = np.zeros((len(self.elements), own.size), np.int64)
-        for b in range(self.elements.shape[1]):
-            numbers += ((own >> b) & 1) << self.elements[:, b : b + 1]
-        return numbers
-
-    @cached_property
-    def chosen(self) -> NDArray[np.uint8]:
-        """(2^s, t) 1 where a subset is among those of a column."""
-        s = self.elements.shape[1]
-        own = np.arange(1 << s)
-        # The other digits determine the lowest one, so each half has one such subset.
-        alike = (np.bitwise_count(own) - s) % 2 == 0
-        return np.asarray(alike[:, None] & (own[:, None] >> 1 < self.weights), np.uint8)
-
-    @cached_property
-    def effects(self) -> Ints:
-        """(2^s, t) Alternating sums of `chosen` over the subsets of each subset."""
-        return _alternating(self.chosen.astype(np.int64))
-
-    def codes(self, y: Ints) -> NDArray[np.uint8]:
-        """Return the part of queries `y`, (b,), for these columns, (c t, b)."""
-        own = np.zeros((len(self.elements), len(y)), np.int64)
-        for b in range(self.elements.shape[1]):
-            own |= ((y >> self.elements[:, b : b + 1]) & 1) << b
-        by_column = self.chosen.T[:, own]
-        return by_column.swapaxes(0, 1).reshape(-1, len(y))
-
-    def digits(self, sums: Ints, kinds: int) -> Ints:
-        """Return d, (c, t), from the sums of w_j d_j, (c,)."""
-        most = (self.used * self.weights).sum(axis=1)
-        if kinds == 2:
-            digits = ((sums + most) // 2)[:, None] // self.weights % 2 * 2 - 1
-        else:
-            digits = (sums + self.weights.sum())[:, None] // self.weights % 3 - 1
-        used: Ints = digits * self.used
-        return used
+    chosen: NDArray[np.uint8]  # (2^s, t) 1 where a subset is among those of a column
 
 
 def points_for(n_queries: int, kinds: int = 2) -> int:
@@ -312,9 +282,6 @@ class DesignedQueries(Informed, Decoder):
 
     name: ClassVar[str] = "designed"
 
-    def __post_init__(self) -> None:
-        check_sizes(self.block, self.threads)
-
     needs_points = True
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
@@ -334,16 +301,14 @@ class DesignedQueries(Informed, Decoder):
         # Batches of as many points as the remaining budget is expected to settle.
         begun = rounds = unsettled = 0
         while begun < len(order) and budget_of(oracle) >= 2:
-            loads = _loads(self.knowledge, oracle.n_classes, order[begun:])
-            p = _affordable(budget_of(oracle), loads, oracle.n_classes, len(order) - begun)
-            batch = _Batch.of(oracle, self.knowledge, order[begun : begun + p], rng)
-            done, open_ = batch.settled(oracle, labels, self.block, rng)
+            p = self._affordable(oracle, order[begun:])
+            done, unasked = self._settle(oracle, order[begun : begun + p], labels, rng=rng)
             begun = begun + p
             rounds = rounds + done
-            unsettled = unsettled + max(open_, 0)
-            if open_ < 0:
+            if unasked is None:
                 found = self._by_messages(oracle, rng)
                 return fallen_back(found, "designed queries got answers that no labels give")
+            unsettled = unsettled + unasked
         done = begun - unsettled
         note = "" if done == len(order) else f"settled {done} of {len(order)} points"
         return DecodedLabels(
@@ -359,108 +324,82 @@ class DesignedQueries(Informed, Decoder):
         stand_in = MessagePassing(self.knowledge, block=self.block, threads=self.threads)
         return stand_in.decode(oracle, rng)
 
-
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """Points that share queries, with the candidate labels of each."""
-
-    points: Ints  # (p,)
-    candidates: Ints  # (p, r) in the order of trial
-    n_classes: int
-
-    @classmethod
-    def of(
-        cls, oracle: Oracle, knowledge: Knowledge | None, order: Ints, rng: np.random.Generator
-    ) -> _Batch:
-        """Return the attacked points numbered `order`, with their candidates."""
+    def _affordable(self, oracle: Oracle, order: Ints) -> int:
+        """Return how many of the points `order` the budget is expected to settle; at least 1."""
         m = oracle.n_classes
-        if knowledge is None:
-            every = np.tile(np.arange(m), (len(order), 1))
-            return cls(order, rng.permuted(every, axis=1), m)
-        return cls(knowledge.points[order], knowledge.candidates[order].astype(np.int64), m)
+        budget = budget_of(oracle)
+        # The expected number of open points before each round, for every number of points.
+        if self.knowledge is None:
+            shares: Floats = np.asarray(1.0 - 2.0 / m * np.arange(m // 2))
+        else:
+            inside = np.exp(self.knowledge.log_prior[order]).cumsum(axis=1)
+            before = np.ones((len(order), self.knowledge.n_candidates // 2))
+            before[:, 1:] = np.maximum(1.0 - inside[:, 1::2][:, : before.shape[1] - 1], 0.0)
+            sums = before.cumsum(axis=0)
 
-    def settled(
-        self, oracle: Oracle, labels: Ints, block: int, rng: np.random.Generator
-    ) -> tuple[int, int]:
-        """Write decoded labels into `labels`; return the rounds and how many were not queried.
+        def too_many(p: int) -> bool:
+            loads = p * shares if self.knowledge is None else sums[p - 1]
+            whole = np.ceil(loads - 1e-9).astype(np.int64)
+            costs = (queries_for(int(load), kinds_left(m, 2 * t)) for t, load in enumerate(whole))
+            return sum(costs) > budget
 
-        The number of points not queried is -1 if the answers contradict each other.
+        return max(1, bisect_left(range(1, len(order) + 1), True, key=too_many))
+
+    def _settle(
+        self, oracle: Oracle, order: Ints, labels: Ints, rng: np.random.Generator
+    ) -> tuple[int, int | None]:
+        """Write the labels of the attacked points `order`, which share queries, into `labels`.
+
+        Return the number of rounds, and how many points were not queried; None if the answers
+        contradict each other.
         """
-        open_ = np.arange(len(self.points))
-        r = self.candidates.shape[1]
+        m = oracle.n_classes
+        if self.knowledge is None:
+            points = order
+            candidates = rng.permuted(np.tile(np.arange(m), (len(order), 1)), axis=1)
+        else:
+            points = self.knowledge.points[order]
+            # The most likely first, which is the order of trial.
+            candidates = self.knowledge.candidates[order].astype(np.int64)
+        open_ = np.arange(len(points))
+        r = candidates.shape[1]
         rounds = unasked = 0
         for column in range(0, r - 1, 2):
-            kinds = kinds_left(self.n_classes, column)
+            kinds = kinds_left(m, column)
             asked = open_[: points_for(budget_of(oracle), kinds)]
             unasked += len(open_) - len(asked)
             if not len(asked):
                 break
-            pairs = self.candidates[asked, column : column + 2]
-            signs, consistent = _ask_designed_queries(
-                oracle, labels, points=self.points[asked], pairs=pairs, kinds=kinds, block=block
-            )
+            # Each query gives the points one of their next two candidates, the others their label.
+            pairs = candidates[asked, column : column + 2]
+            matrix = DetectingMatrix(len(asked), kinds)
+            counts = np.empty(matrix.n_queries)
+            fixed = labels.astype(np.min_scalar_type(m - 1))
+            first, second = (side[:, None].astype(fixed.dtype) for side in pairs.T)
+            for start in range(0, matrix.n_queries, self.block):
+                part = slice(start, min(start + self.block, matrix.n_queries))
+                made = np.repeat(fixed[:, None], part.stop - part.start, axis=1)
+                made[points[asked]] = np.where(matrix.codes(part.start, part.stop), second, first)
+                counts[part] = oracle.submit_all(made.T) * oracle.n
+            signs, consistent = matrix.decode(counts)
             if not consistent:
-                return rounds, -1
+                return rounds, None
             rounds += 1
             known = signs != 0
-            labels[self.points[asked[known]]] = pairs[known, (signs[known] + 1) // 2]
-            neither = asked[~known]
-            # The next candidate is the best guess until it is tried.
-            labels[self.points[neither]] = self._next(neither, column + 2, rng)
-            open_ = neither
+            labels[points[asked[known]]] = pairs[known, (signs[known] + 1) // 2]
+            open_ = asked[~known]
+            tried = column + 2
+            if tried < r:
+                # The next candidate is the best guess until it is tried.
+                labels[points[open_]] = candidates[open_, tried]
+            elif len(open_):
+                # All were tried: a random one of the other labels. Each label tried that is at most
+                # the draw moves it up by one.
+                drawn = rng.integers(0, m - tried, len(open_))
+                for label in np.sort(candidates[open_], axis=1).T:
+                    drawn += drawn >= label
+                labels[points[open_]] = drawn
         return rounds, unasked
-
-    def _next(self, rows: Ints, tried: int, rng: np.random.Generator) -> Ints:
-        """Return the next candidate of `rows`, or a random label if all were tried."""
-        if not len(rows):
-            return rows
-        if tried < self.candidates.shape[1]:
-            following: Ints = self.candidates[rows, tried]
-            return following
-        others = np.sort(self.candidates[rows], axis=1)
-        drawn: Ints = rng.integers(0, self.n_classes - tried, len(rows))
-        # Skips the labels already tried: each one at most the draw moves it up by one.
-        for column in others.T:
-            drawn += drawn >= column
-        return drawn
-
-
-def _ask_designed_queries(
-    oracle: Oracle, labels: Ints, points: Ints, pairs: Ints, kinds: int, block: int
-) -> tuple[Ints, bool]:
-    """Return which of two labels is right at each point: -1 the first, 1 the second, 0 neither."""
-    matrix = DetectingMatrix(len(points), kinds)
-    counts = np.empty(matrix.n_queries)
-    fixed = labels.astype(np.min_scalar_type(oracle.n_classes - 1))
-    first, second = (column[:, None].astype(fixed.dtype) for column in pairs.T)
-    for start in range(0, matrix.n_queries, block):
-        part = slice(start, min(start + block, matrix.n_queries))
-        made = np.repeat(fixed[:, None], part.stop - part.start, axis=1)
-        made[points] = np.where(matrix.codes(part.start, part.stop), second, first)
-        counts[part] = oracle.submit_all(made.T) * oracle.n
-    return matrix.decode(counts)
-
-
-def _loads(knowledge: Knowledge | None, m: int, order: Ints) -> Callable[[int], Floats]:
-    """Return the expected number of open points before each round, as a function of p."""
-    if knowledge is None:
-        shares: Floats = np.asarray(1.0 - 2.0 / m * np.arange(m // 2))
-        return lambda p: np.asarray(p * shares)
-    inside = np.exp(knowledge.log_prior[order]).cumsum(axis=1)
-    before = np.ones((len(order), knowledge.n_candidates // 2))
-    before[:, 1:] = np.maximum(1.0 - inside[:, 1::2][:, : before.shape[1] - 1], 0.0)
-    sums = before.cumsum(axis=0)
-    return lambda p: np.asarray(sums[p - 1])
-
-
-def _affordable(k: int, loads: Callable[[int], Floats], m: int, most: int) -> int:
-    """Return how many points, of `most`, k queries are expected to settle; at least 1."""
-
-    def cost(p: int) -> int:
-        whole = np.ceil(loads(p) - 1e-9).astype(np.int64)
-        return sum(queries_for(int(load), kinds_left(m, 2 * t)) for t, load in enumerate(whole))
-
-    return max(1, bisect_left(range(1, most + 1), True, key=lambda p: cost(p) > k))
 
 
 _MOST = 200_000
@@ -485,7 +424,7 @@ class LabelingSearch:
 
 
 @dataclass(frozen=True)
-class Reconstruction(Decoder):
+class Reconstruction(Informed, Decoder):
     """Algorithm 2: random queries over t points, one fixed label elsewhere, and a full search.
 
     A second search shows whether the labels found are the only ones that give the answers:
@@ -513,18 +452,15 @@ class Reconstruction(Decoder):
     """Queries generated at a time, at least 1, as in `NaiveBayes`."""
 
     name: ClassVar[str] = "reconstruction"
+    knowledge = None
 
     def __post_init__(self) -> None:
-        check_sizes(self.block, 1)
+        super().__post_init__()
         checks.at_least(1, size=self.size)
         if not 0.0 < self.seconds < math.inf:
             raise InputError(f"seconds must be above 0, got {self.seconds}")
 
     needs_points = True
-
-    def unaided(self) -> Ints | None:
-        """Return None: without a query it guesses."""
-        return None
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Decode the labels, using the whole budget; return them and the method."""
@@ -535,18 +471,33 @@ class Reconstruction(Decoder):
             return fallen_back(stand_in, note)
         labels = rng.integers(0, oracle.n_classes, oracle.n)
         points = np.sort(rng.permutation(oracle.n)[: self.size])
-        codes, counts = _ask_counts(oracle, points, self.block, rng)
+        # Random queries of these points, (t, k), with one fixed label elsewhere.
+        queries = RandomQueries.drawn(len(points), oracle.n_classes, budget_of(oracle), rng)
+        codes = queries.points(0, len(points))
+        counts = np.empty(queries.k)
+        for start in range(0, queries.k, self.block):
+            part = slice(start, min(start + self.block, queries.k))
+            made = np.zeros((oracle.n, part.stop - part.start), codes.dtype)
+            made[points] = codes[:, part]
+            counts[part] = np.round(oracle.submit_all(made.T) * oracle.n)
         found = reconstruct_labels(codes.T, counts, oracle.n_classes, seconds=self.seconds)
-        some = len(found.labelings) > 0
-        if some:
+        n_found = len(found.labelings)
+        if n_found:
             labels[points] = found.labelings[0]
+        note = "no labeling gives these answers" if found.complete else "time ran out"
+        if found.unique:
+            note = ""
+        elif n_found == 2:
+            note = "several labelings give these answers: ask more, or reconstruct fewer points"
+        elif n_found == 1:
+            note = "time ran out before it was known whether another labeling gives these answers"
         return DecodedLabels(
             labels=labels,
             method=self.name,
             converged=found.unique,
-            iterations=len(found.labelings),
-            explained=some,
-            note=_note(found),
+            iterations=n_found,
+            explained=n_found > 0,
+            note=note,
         )
 
 
@@ -583,25 +534,6 @@ def reconstruct_labels(
             f"a full search takes at most {_MOST:,} labels in queries, got {rows.size:,}: "
             f"give a smaller size, or decode by MessagePassing"
         )
-    return _search_labelings(rows, whole, m, seconds)
-
-
-def _ask_counts(
-    oracle: Oracle, points: Ints, block: int, rng: np.random.Generator
-) -> tuple[Codes, Floats]:
-    """Return random queries of `points`, (t, k), and the number of right labels of each, (k,)."""
-    queries = RandomQueries.drawn(len(points), oracle.n_classes, budget_of(oracle), rng)
-    codes = queries.points(0, len(points))
-    counts = np.empty(queries.k)
-    for start in range(0, queries.k, block):
-        part = slice(start, min(start + block, queries.k))
-        made = np.zeros((oracle.n, part.stop - part.start), codes.dtype)
-        made[points] = codes[:, part]
-        counts[part] = np.round(oracle.submit_all(made.T) * oracle.n)
-    return codes, counts
-
-
-def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) -> LabelingSearch:
     try:
         from ortools.sat.python import cp_model
     except ModuleNotFoundError as error:
@@ -616,7 +548,7 @@ def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) ->
     for of_point in is_label:
         model.add_exactly_one(of_point)
     right = [sum(is_label[i][label] for i, label in enumerate(row.tolist())) for row in rows]
-    for (now, so_many), (then, so_many_then) in pairwise(zip(right, counts.tolist(), strict=True)):
+    for (now, so_many), (then, so_many_then) in pairwise(zip(right, whole.tolist(), strict=True)):
         # Differences of successive counts cancel the unknown shift.
         model.add(now - then == so_many - so_many_then)
     found: list[list[int]] = []
@@ -633,13 +565,3 @@ def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) ->
         model.add_bool_or([is_label[i][label].negated() for i, label in enumerate(values)])
         found.append(values)
     return LabelingSearch(np.array(found, np.int64), complete=False)
-
-
-def _note(found: LabelingSearch) -> str:
-    if found.unique:
-        return ""
-    if len(found.labelings) == 2:
-        return "several labelings give these answers: ask more, or reconstruct fewer points"
-    if len(found.labelings) == 1:
-        return "time ran out before it was known whether another labeling gives these answers"
-    return "no labeling gives these answers" if found.complete else "time ran out"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln, logsumexp
 
 from privacygauge.core.checks import Floats
@@ -36,7 +37,7 @@ def log_rising(k: int, top: int, accounts: int = 1) -> float:
     the strategy knows whose each is: the sum over r of C(k - t, r) C(t (top + 1), r + t). At most
     (top + 1)^k.
     """
-    return min(log_choose(k + accounts * top, k), k * math.log1p(top))
+    return min(float(log_choose(k + accounts * top, k)), k * math.log1p(top))
 
 
 def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
@@ -45,14 +46,14 @@ def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
     Of N pairs in a row, with a gap between two accounts, j without neighbours are one of C(N - j +
     1, j) sets.
     """
-    bound = min(log_rising(k, top, accounts), _potential(k, top, accounts, _by_two()))
+    bound = min(log_rising(k, top, accounts), _potential(k, top, accounts, _BY_TWO))
     most = min(k - accounts, accounts * (top + 2) // 2 - accounts)
     if most < 0 or most > _TERMS:
         return bound
     shown = np.arange(most + 1.0) + accounts
-    rises = _log_choose(np.array(float(k - accounts)), shown - accounts)
+    rises = log_choose(k - accounts, shown - accounts)
     # Rises are chosen among the k - t further queries, values among the pairs without neighbours.
-    terms = rises + _log_choose(accounts * (top + 2) - shown, shown)
+    terms = rises + log_choose(accounts * (top + 2) - shown, shown)
     return min(bound, float(logsumexp(terms)))
 
 
@@ -87,12 +88,10 @@ def over_accounts(
     return counted(k, top, t) + math.log(t * (t + 1))
 
 
-def log_choose(n: float, k: float) -> float:
+def log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
     """Return ln C(n, k), even for n so large that its factorial has no exact digits."""
-    return float(_log_choose(np.array(float(n)), np.array(float(k))))
-
-
-def _log_choose(n: Floats, k: Floats) -> Floats:
+    n = np.asarray(n, np.float64)
+    k = np.asarray(k, np.float64)
     # C(n, k) = 1 / ((n + 1) B(n - k + 1, k + 1)), with B the beta function.
     return np.asarray(-np.log1p(n) - betaln(n - k + 1, k + 1))
 
@@ -103,27 +102,22 @@ def _potential(k: int, top: int, accounts: int, log_branches: Floats) -> float:
     c(a) bounds 1 + the sum of exp(-a g) over the gains g that one query may show. By induction over
     the tree, exp(a (top - v)), multiplied over the accounts, counts what the values v still allow.
     """
-    a = _rates()
+    a = _RATES
     # The log of the geometric sum of exp(a v), v = 0..top, without overflow.
     first = a * top + np.log(-np.expm1(-a * (top + 1.0))) - np.log(-np.expm1(-a))
     return float(np.min((k - accounts) * log_branches + accounts * first))
 
 
-@cache
-def _rates() -> Floats:
-    # Any rate gives a bound; a fixed set of rates keeps it increasing in k to the last digit.
-    return np.asarray(np.exp2(np.arange(-40, 4, 1 / 32)))
-
-
-@cache
-def _by_two() -> Floats:
-    a = _rates()
-    return np.asarray(np.log1p(np.exp(-2 * a) / -np.expm1(-a)))
+# Any rate gives a bound; a fixed set of rates keeps it increasing in k to the last digit.
+_RATES: Floats = np.asarray(np.exp2(np.arange(-40, 4, 1 / 32)))
+_BY_TWO: Floats = np.asarray(np.log1p(np.exp(-2 * _RATES) / -np.expm1(-_RATES)))
+"""Log of the branches, by the rate, if every rise is of 2 or more."""
 
 
 @cache
 def _by_root() -> Floats:
-    a = _rates()
+    """Return the log of the branches, by the rate, if the gain's square exceeds the change."""
+    a = _RATES
     root = np.full_like(a, 2.0)
     # The derivative is 0 where a j (j - 1) = ln(2 j); the iteration rises to that point.
     for _ in range(60):
@@ -156,15 +150,13 @@ class Ladder(Memoryless):
 
     step: float = 0.01
     """Smallest improvement that is shown, in (0, 1]."""
+    name: str = field(init=False, repr=False)
+    """``ladder:STEP``."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.step <= 1.0:
             raise InputError(f"step must be in (0, 1], got {self.step}")
-
-    @property
-    def name(self) -> str:
-        """``ladder:STEP``."""
-        return f"ladder:{self.step:g}"
+        object.__setattr__(self, "name", f"ladder:{self.step:g}")
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the displayed value after this submission."""
@@ -198,26 +190,24 @@ class RelativeLadder(Memoryless):
 
     step: float = 0.05
     """Share of the error, in (0, 0.5]."""
+    name: str = field(init=False, repr=False)
+    """``ladder:STEP%``."""
+    rungs: int = field(init=False, repr=False)
+    """Number of values from an error of 1 down to one shown as 0."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.step <= 0.5:
             raise InputError(f"step must be above 0% and at most 50%, got {100 * self.step:g}%")
-
-    @property
-    def name(self) -> str:
-        """``ladder:STEP%``."""
-        return f"ladder:{100 * self.step:g}%"
-
-    @property
-    def _rungs(self) -> int:
-        return math.ceil(math.log(_LEAST) / math.log1p(-self.step))
+        object.__setattr__(self, "name", f"ladder:{100 * self.step:g}%")
+        rungs = math.ceil(math.log(_LEAST) / math.log1p(-self.step))
+        object.__setattr__(self, "rungs", rungs)
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the displayed value after this submission."""
         error = 1.0 - (marked.accuracy if marked.score is None else marked.score)
         rung = math.log(max(error, _LEAST / 2)) / math.log1p(-self.step)
         reached = 1.0
-        if rung < self._rungs:
+        if rung < self.rungs:
             reached = 1.0 - (1.0 - self.step) ** math.floor(rung + 0.5)
         before = -math.inf if state.shown is None else state.shown
         rises = state.shown is None or error < (1.0 - before) * (1.0 - self.step) - _ROUNDING
@@ -230,7 +220,7 @@ class RelativeLadder(Memoryless):
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return ln C(k + G, k): shown scores only rise, over the G + 1 values that exist."""
-        return over_accounts(log_rising, k, self._rungs, accounts)
+        return over_accounts(log_rising, k, self.rungs, accounts)
 
 
 def _nearest(number: float) -> int:
@@ -248,15 +238,13 @@ class ArcsineLadder(Memoryless):
 
     step: float = 1.3
     """Smallest improvement that is shown, in standard errors, in (0, 10]."""
+    name: str = field(init=False, repr=False)
+    """``ladder:STEPse``."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.step <= 10.0:
             raise InputError(f"step must be in (0, 10] standard errors, got {self.step:g}")
-
-    @property
-    def name(self) -> str:
-        """``ladder:STEPse``."""
-        return f"ladder:{self.step:g}se"
+        object.__setattr__(self, "name", f"ladder:{self.step:g}se")
 
     def _unit(self, n: int) -> float:
         return self.step / (2 * math.sqrt(n))
@@ -304,15 +292,16 @@ class ParameterFreeLadder(Memoryless):
         """Return the displayed value after this submission."""
         first = state.shown is None or state.best is None
         best = np.zeros(marked.n, np.bool_) if state.best is None else state.best
+        correct = np.asarray(marked.labels == marked.truth)
         gain = marked.n_correct - np.count_nonzero(best)
-        changed = np.count_nonzero(marked.correct != best)
+        changed = np.count_nonzero(correct != best)
         # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
         rises = first or bool(gain > 0) & bool(gain**2 > changed)
         # The same work in both cases, so that the time of an answer reveals nothing more than the
         # answer.
         reached = marked.accuracy
         before = 0.0 if state.shown is None else state.shown
-        shown, best = (reached, marked.correct) if rises else (before, best)
+        shown, best = (reached, correct) if rises else (before, best)
         return shown, replace(state, shown=shown, best=best, spent=state.spent + rises)
 
     def error(self, n: int) -> float:
@@ -350,17 +339,15 @@ class Thresholdout:
     """Noise rate sigma, above 0."""
     releases: int = 1_000
     """Largest number of answers from the test set, at least 0."""
+    name: str = field(init=False, repr=False)
+    """``thresholdout:THRESHOLD``."""
 
     def __post_init__(self) -> None:
         positive(self.threshold, "threshold")
         positive(self.scale, "scale")
         if self.releases < 0:
             raise InputError(f"releases must be at least 0, got {self.releases}")
-
-    @property
-    def name(self) -> str:
-        """``thresholdout:THRESHOLD``."""
-        return f"thresholdout:{self.threshold:g}"
+        object.__setattr__(self, "name", f"thresholdout:{self.threshold:g}")
 
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission, with a noisy threshold."""
@@ -401,23 +388,34 @@ def _keyed_generator(key: bytes, number: int) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
+class _OnGrid(Memoryless):
+    """A guard whose answers are multiples of 1/n."""
+
+    deviation: float
+    """Standard deviation of an answer around the accuracy."""
+
+    def error(self, n: int) -> float:
+        """Return the standard deviation of an answer, which does not depend on n."""
+        return self.deviation
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return k ln(n + 1): each answer is one of 0, 1/n, ..., 1 (Theorem 3.1).
+
+        Counting transcripts does not credit noise.
+        """
+        return k * math.log(n + 1)
+
+
 @dataclass(frozen=True)
-class Exact(Memoryless):
+class Exact(_OnGrid):
     """Shows the accuracy as it is."""
 
     name = "exact"
+    deviation = 0.0
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the accuracy."""
         return marked.accuracy, state
-
-    def error(self, n: int) -> float:
-        """Return 0."""
-        return 0.0
-
-    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln(n + 1): each answer is one of 0, 1/n, ..., 1 (Theorem 3.1)."""
-        return k * math.log(n + 1)
 
 
 @dataclass(frozen=True)
@@ -426,15 +424,13 @@ class Rounded(Memoryless):
 
     decimals: int = 2
     """Decimals of the share, in 1..12: 2 shows whole percentages."""
+    name: str = field(init=False, repr=False)
+    """``round:DECIMALS``."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.decimals <= 12:
             raise InputError(f"decimals must be in 1..12, got {self.decimals}")
-
-    @property
-    def name(self) -> str:
-        """``round:DECIMALS``."""
-        return f"round:{self.decimals}"
+        object.__setattr__(self, "name", f"round:{self.decimals}")
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the accuracy with `decimals` decimals."""
@@ -460,15 +456,14 @@ class Calibrated(Memoryless):
 
     points: int | None = None
     """Number that replaces n for a metric with larger variance (`Metric.points`), at least 1."""
+    name: str = field(init=False, repr=False)
+    """``calibrated``, or ``calibrated:POINTS``."""
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 1:
             raise InputError(f"points must be at least 1, got {self.points}")
-
-    @property
-    def name(self) -> str:
-        """``calibrated``, or ``calibrated:POINTS``."""
-        return "calibrated" if self.points is None else f"calibrated:{self.points}"
+        own = "" if self.points is None else f":{self.points}"
+        object.__setattr__(self, "name", f"calibrated{own}")
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
         """Return the nearest multiple of the step."""
@@ -487,66 +482,48 @@ class Calibrated(Memoryless):
         return math.isqrt(n if self.points is None else min(n, self.points))
 
 
-class _Noisy(Memoryless):
-    """Adds noise that depends on the submission's content: a repeat gets the same answer."""
-
-    def _noise(self, rng: np.random.Generator) -> float:
-        raise NotImplementedError
-
-    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
-        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
-        noise = self._noise(marked.generator(state.key))
-        return on_grid(marked.accuracy + noise, marked.n), state
-
-    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln(n + 1), as for exact answers: counting transcripts does not credit noise."""
-        return k * math.log(n + 1)
-
-
 @dataclass(frozen=True)
-class GaussianNoise(_Noisy):
+class GaussianNoise(_OnGrid):
     """Adds normal noise that depends on the submission's content: a repeat gets the same answer."""
 
     sd: float = 0.005
     """Standard deviation of the noise, above 0."""
+    name: str = field(init=False, repr=False)
+    """``noise:SD``."""
+    deviation: float = field(init=False, repr=False)
+    """`sd`."""
 
     def __post_init__(self) -> None:
         positive(self.sd, "sd")
+        object.__setattr__(self, "name", f"noise:{self.sd:g}")
+        object.__setattr__(self, "deviation", self.sd)
 
-    @property
-    def name(self) -> str:
-        """``noise:SD``."""
-        return f"noise:{self.sd:g}"
-
-    def _noise(self, rng: np.random.Generator) -> float:
-        return rng.normal(0.0, self.sd)
-
-    def error(self, n: int) -> float:
-        """Return `sd`."""
-        return self.sd
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
+        noise = marked.generator(state.key).normal(0.0, self.sd)
+        return on_grid(marked.accuracy + noise, marked.n), state
 
 
 @dataclass(frozen=True)
-class LaplaceNoise(_Noisy):
-    """Adds Laplace noise that depends on the submission's content."""
+class LaplaceNoise(_OnGrid):
+    """Adds Laplace noise that depends on the submission's content, as `GaussianNoise` does."""
 
     scale: float = 0.005
     """Scale of the noise, above 0; the standard deviation is sqrt(2) times as large."""
+    name: str = field(init=False, repr=False)
+    """``laplace:SCALE``."""
+    deviation: float = field(init=False, repr=False)
+    """sqrt(2) times `scale`."""
 
     def __post_init__(self) -> None:
         positive(self.scale, "scale")
+        object.__setattr__(self, "name", f"laplace:{self.scale:g}")
+        object.__setattr__(self, "deviation", math.sqrt(2) * self.scale)
 
-    @property
-    def name(self) -> str:
-        """``laplace:SCALE``."""
-        return f"laplace:{self.scale:g}"
-
-    def _noise(self, rng: np.random.Generator) -> float:
-        return rng.laplace(0.0, self.scale)
-
-    def error(self, n: int) -> float:
-        """Return sqrt(2) times `scale`."""
-        return math.sqrt(2) * self.scale
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
+        noise = marked.generator(state.key).laplace(0.0, self.scale)
+        return on_grid(marked.accuracy + noise, marked.n), state
 
 
 DIRECT = (Exact, Rounded, Calibrated, GaussianNoise, LaplaceNoise)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -45,11 +44,6 @@ class MarkedSubmission:
     def accuracy(self) -> float:
         """Share of right labels; with another metric the score."""
         return self.n_correct / self.n
-
-    @cached_property
-    def correct(self) -> Bools:
-        """(n,) True where the label is right."""
-        return np.asarray(self.labels == self.truth)
 
     def generator(self, key: bytes) -> np.random.Generator:
         """Return the generator seeded by the submission's content and `key`.

@@ -1,13 +1,13 @@
 """Forms of submissions and hidden values, with the rules that all metrics of a form share.
 
-A metric is a value that satisfies `Metric`. Every score is in [0, 1] and higher is better.
+A metric is a value of a class below `Metric`. Every score is in [0, 1] and higher is better.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,139 +24,40 @@ CELLS = 1_024
 """Number of cells of a range within which submitted numbers count as equal."""
 
 
-class Metric(Protocol):
-    """A metric of submissions, with the properties that the theory needs."""
+class Metric:
+    """A metric of submissions, with the properties that the theory needs.
 
-    @property
-    def name(self) -> str:
-        """Name on the command line, such as ``top:5``."""
+    By default a mean over examples of numbers in [0, 1], of one label per example.
+    """
 
-    @property
-    def form(self) -> str:
-        """Type of a submission: ``i`` for integers, ``f`` for floats."""
-
-    @property
-    def numbers(self) -> bool:
-        """True if hidden values are numbers rather than classes."""
-
-    @property
-    def like_share(self) -> bool:
-        """True if a score's variance is at most S(1 - S)/points, with S its expectation."""
-
-    @property
-    def worst(self) -> float | None:
-        """Error that scores 0, for a metric known as an error; None for others."""
-
-    @property
-    def clipped(self) -> bool:
-        """True if values below 0 are scored 0; then a random submission's score is no sum."""
-
-    @property
-    def ordered(self) -> bool:
-        """True if the order of the classes counts: text labels, which have none, are refused."""
-
-    @property
-    def submitted_range(self) -> tuple[float, float]:
-        """Smallest and largest submitted number, known to all; infinite without a range."""
+    name: str
+    """Name on the command line, such as ``top:5``."""
+    form: str = "i"
+    """Type of a submission: ``i`` for integers, ``f`` for floats."""
+    numbers: bool = False
+    """True if hidden values are numbers rather than classes."""
+    # A number in [0, 1] with expectation s has variance at most s(1 - s), which is concave in s.
+    like_share: bool = True
+    """True if a score's variance is at most S(1 - S)/points, with S its expectation."""
+    worst: float | None = None
+    """Error that scores 0, for a metric known as an error; None for others."""
+    clipped: bool = False
+    """True if values below 0 are scored 0; then a random submission's score is no sum."""
+    ordered: bool = False
+    """True if the order of the classes counts: text labels, which have none, are refused."""
+    submitted_range: tuple[float, float] = (-math.inf, math.inf)
+    """Smallest and largest submitted number, known to all; infinite without a range."""
+    columns: int | None = 1
+    """Largest number of values per example in a submission; None for the number of classes."""
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         """Return the checked hidden values, (n,), and the number of classes; 0 for numbers."""
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        """Return a checked submission, (n,) or (n, columns); errors quote only the submission."""
-
-    def width(self, n_classes: int) -> int:
-        """Return the largest number of values per example in a submission."""
-
-    def score(self, submitted: Values, truth: Values) -> float:
-        """Return the score, in [0, 1]."""
-
-    def points(self, truth: Values) -> float:
-        """Return N such that a score's standard deviation is at most 1/(2 sqrt(N)).
-
-        Errors on different examples are taken as independent; N = n for an accuracy.
-        """
-
-    def tail(self, truth: Values) -> float:
-        """Return N such that an attacker without knowledge hardly exceeds `chance`.
-
-        Each submission exceeds it by e or more with probability at most exp(-2 N e^2); 0 if no such
-        bound is known.
-        """
-
-    def chance(self, truth: Values) -> float:
-        """Return the best expected score of an attacker who knows only value frequencies."""
-
-    def equivalent(self, submitted: Values, truth: Values) -> Values:
-        """Return values that are equal for submissions with the same content.
-
-        Noise that depends on these values cannot be averaged over copies that were scaled,
-        reordered or moved slightly.
-        """
-
-    def moves(self, values: Values, counts: Ints) -> Values:
-        """Return the values from which an attacker draws an example's part of a random submission.
-
-        Shape (c,) or (c, columns); `values` and `counts` are those of `effects`. If a submission
-        uses only these values, its score is a sum over the examples, clipped at 0 if the metric
-        `clipped` is: exactly, or for a ratio and the root of a mean up to a term that vanishes for
-        large n.
-        """
-
-    def effects(self, values: Values, counts: Ints) -> Floats:
-        """Return each move's effect on the score at an example with each value, (v, c).
-
-        Up to a constant per row. The hidden `values`, (v,), occur `counts`, (v,), times; the moves
-        of all other examples are drawn uniformly.
-        """
-
-    def best(self, belief: Floats, values: Values) -> Values:
-        """Return the submission with the highest expected score.
-
-        `belief` (n, v) holds the probability of each of the hidden `values` (v,): classes in order,
-        or ascending numbers.
-        """
-
-
-class ExampleMean:
-    """A mean over the examples of numbers in [0, 1]."""
-
-    clipped: ClassVar[bool] = False
-    ordered: ClassVar[bool] = False
-
-    @property
-    def submitted_range(self) -> tuple[float, float]:
-        """Return an infinite range."""
-        return -math.inf, math.inf
-
-    def equivalent(self, submitted: Values, truth: Values) -> Values:
-        """Return the submission itself."""
-        return submitted
-
-    def width(self, n_classes: int) -> int:
-        """Return 1."""
-        return 1
-
-    def points(self, truth: Values) -> float:
-        """Return n."""
-        return float(len(truth))
-
-    def tail(self, truth: Values) -> float:
-        """Return n: Hoeffding's inequality, for independent hidden values."""
-        return self.points(truth)
-
-
-class OfLabels(ExampleMean):
-    """A mean over examples with hidden labels, each scored in [0, 1]."""
-
-    form: ClassVar[str] = "i"
-    numbers: ClassVar[bool] = False
-    # A number in [0, 1] with expectation s has variance at most s(1 - s), which is concave in s.
-    like_share: ClassVar[bool] = True
-    worst: float | None = None
-
-    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        """Return checked labels in 0..m-1, and m."""
+        if self.numbers:
+            if n_classes:
+                raise InputError(f"{self.name} has no classes: leave their number out")
+            low, high = self.submitted_range
+            shape = (np.size(values),)
+            return checked_floats(values, shape, low=low, high=high, name="labels"), 0
         labels = checks.classes(values, "labels")
         m = n_classes if n_classes is not None else max(2, int(labels.max(initial=0)) + 1)
         checks.at_least(2, n_classes=m)
@@ -168,22 +69,84 @@ class OfLabels(ExampleMean):
         return labels, m
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        """Return checked labels, (n,)."""
-        return checked_labels(values, (n,), n_classes)
+        """Return a checked submission, (n,) or (n, columns); errors quote only the submission."""
+        if self.form == "i":
+            return checked_labels(values, (n,), n_classes)
+        return checked_floats(values, (n,), *self.submitted_range)
+
+    def width(self, n_classes: int) -> int:
+        """Return the largest number of values per example in a submission."""
+        return n_classes if self.columns is None else self.columns
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        """Return the score, in [0, 1]."""
+        raise NotImplementedError
+
+    def points(self, truth: Values) -> float:
+        """Return N such that a score's standard deviation is at most 1/(2 sqrt(N)).
+
+        Errors on different examples are taken as independent; N = n for a mean over the examples.
+        """
+        return float(len(truth))
+
+    def tail(self, truth: Values) -> float:
+        """Return N such that an attacker without knowledge hardly exceeds `chance`.
+
+        Each submission exceeds it by e or more with probability at most exp(-2 N e^2); 0 if no such
+        bound is known. By default `points`: for a mean over independent hidden values it is
+        Hoeffding's inequality.
+        """
+        return self.points(truth)
+
+    def chance(self, truth: Values) -> float:
+        """Return the best expected score of an attacker who knows only value frequencies.
+
+        By default 0, that of a metric by which a constant is worth nothing.
+        """
+        return 0.0
+
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        """Return values that are equal for submissions with the same content.
+
+        Noise that depends on these values cannot be averaged over copies that were scaled,
+        reordered or moved slightly.
+        """
+        return submitted
 
     def moves(self, values: Values, counts: Ints) -> Values:
-        """Return the classes."""
-        return np.arange(len(values))
+        """Return the values from which an attacker draws an example's part of a random submission.
+
+        Shape (c,) or (c, columns); `values` and `counts` are those of `effects`. If a submission
+        uses only these values, its score is a sum over the examples, clipped at 0 if the metric
+        `clipped` is: exactly, or for a ratio and the root of a mean up to a term that vanishes for
+        large n. By default the classes, or the ends of the range of numbers.
+        """
+        return np.array(self.submitted_range) if self.numbers else np.arange(len(values))
 
     def effects(self, values: Values, counts: Ints) -> Floats:
-        """Return 1/n for a right label and 0 for a wrong one."""
+        """Return each move's effect on the score at an example with each value, (v, c).
+
+        Up to a constant per row. The hidden `values`, (v,), occur `counts`, (v,), times; the moves
+        of all other examples are drawn uniformly. By default 1/n for a right label.
+        """
         return np.asarray(np.eye(len(values)) / counts.sum())
 
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the submission with the highest expected score.
 
-class OfProbabilities(OfLabels):
+        `belief` (n, v) holds the probability of each of the hidden `values` (v,): classes in order,
+        or ascending numbers. By default the likeliest label, or the expected number.
+        """
+        if self.form == "i":
+            return np.asarray(belief.argmax(axis=1))
+        return np.asarray(np.clip(belief @ values, *self.submitted_range))
+
+
+class OfProbabilities(Metric):
     """Submissions of a probability per class, or with two classes of class 1 alone."""
 
-    form: ClassVar[str] = "f"
+    form = "f"
+    columns = None
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         """Return checked probabilities, (n, m), or (n,) of class 1 of two."""
@@ -192,10 +155,6 @@ class OfProbabilities(OfLabels):
         if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
             raise InputError("probabilities must sum to 1 in every row")
         return found
-
-    def width(self, n_classes: int) -> int:
-        """Return the number of classes."""
-        return n_classes
 
     def equivalent(self, submitted: Values, truth: Values) -> Values:
         """Return rounded probabilities of all classes: with two, one says as much as both."""
@@ -206,8 +165,12 @@ class OfProbabilities(OfLabels):
         """Return certainty about each class: the score of such submissions is their accuracy."""
         return np.eye(len(values))
 
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the belief."""
+        return belief
 
-class OfTwo(OfLabels):
+
+class OfTwo(Metric):
     """A statistic of two classes, with 1 the positive one; both must occur."""
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
@@ -219,19 +182,26 @@ class OfTwo(OfLabels):
 
 
 @dataclass(frozen=True)
-class OfNumbers(ExampleMean):
+class OfNumbers(Metric):
     """Hidden numbers in a publicly known range."""
 
     low: float
     """Smallest possible hidden or submitted value."""
     high: float
     """Largest possible hidden or submitted value."""
+    name: str = field(init=False, repr=False)
+    """``KIND:LOW:HIGH``."""
+    worst: float | None = field(init=False, repr=False)
+    """The width of the range, or its square."""
+    submitted_range: tuple[float, float] = field(init=False, repr=False)
+    """The range."""
     kind: ClassVar[str]
-    form: ClassVar[str] = "f"
-    numbers: ClassVar[bool] = True
     power: ClassVar[int] = 2
     """Power of an example's error, in units of the range."""
-    like_share: ClassVar[bool] = True
+    worst_power: ClassVar[int] = 1
+    """Power of the range that is the largest error."""
+    form = "f"
+    numbers = True
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low < self.high < math.inf:
@@ -239,61 +209,34 @@ class OfNumbers(ExampleMean):
                 f"{self.kind} needs a range of values, got {self.low:g} to {self.high:g}: name the "
                 f"metric as {self.kind}:LOW:HIGH"
             )
-
-    @property
-    def name(self) -> str:
-        """``KIND:LOW:HIGH``."""
-        return f"{self.kind}:{self.low:g}:{self.high:g}"
-
-    @property
-    def worst(self) -> float | None:
-        """The width of the range."""
-        return self.high - self.low
-
-    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        """Return checked numbers in the range, and 0."""
-        if n_classes:
-            raise InputError(f"{self.name} has no classes: leave their number out")
-        return checked_floats(
-            values, (np.size(values),), low=self.low, high=self.high, name="labels"
-        ), 0
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        """Return checked numbers in the range, (n,)."""
-        return checked_floats(values, (n,), self.low, self.high)
-
-    @property
-    def submitted_range(self) -> tuple[float, float]:
-        """The range."""
-        return self.low, self.high
+        object.__setattr__(self, "name", f"{self.kind}:{self.low:g}:{self.high:g}")
+        object.__setattr__(self, "worst", (self.high - self.low) ** self.worst_power)
+        object.__setattr__(self, "submitted_range", (self.low, self.high))
 
     def equivalent(self, submitted: Values, truth: Values) -> Values:
         """Return numbers to a thousandth of the range."""
         return np.asarray(np.rint((submitted - self.low) / (self.high - self.low) * CELLS))
 
-    def moves(self, values: Values, counts: Ints) -> Values:
-        """Return the ends of the range, between which an error or its square is linear."""
-        return np.array([self.low, self.high])
-
     def effects(self, values: Values, counts: Ints) -> Floats:
-        """Return the errors of both ends of the range, (v, 2), in n-ths and below 0."""
+        """Return the errors of both ends of the range, (v, 2), in n-ths and below 0.
+
+        Between the ends, an error or its square is linear.
+        """
         ends = self.moves(values, counts)
-        return np.asarray(-(self._off(ends, values[:, None]) ** self.power) / counts.sum())
+        return np.asarray(-self.errors(ends, values[:, None]) / counts.sum())
 
     def score(self, submitted: Values, truth: Values) -> float:
         """Return 1 minus the mean power of the errors, in units of the range."""
-        return float(1 - (self._off(submitted, truth) ** self.power).mean())
+        return float(1 - self.errors(submitted, truth).mean())
 
     def chance(self, truth: Values) -> float:
         """Return the score of the mean."""
         return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
 
-    def best(self, belief: Floats, values: Values) -> Values:
-        """Return the mean, within the range."""
-        return np.asarray(np.clip(belief @ values, self.low, self.high))
-
-    def _off(self, submitted: Values, truth: Values) -> Floats:
-        return np.abs(np.asarray((submitted - truth) / (self.high - self.low)))
+    def errors(self, submitted: Values, truth: Values) -> Floats:
+        """Return the examples' errors in units of the range, to the metric's power."""
+        off: Floats = np.abs(np.asarray((submitted - truth) / (self.high - self.low)))
+        return off**self.power
 
 
 def checked_labels(values: ArrayLike, shape: tuple[int, ...], n_classes: int) -> Ints:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -25,7 +26,6 @@ from privacygauge.leaderboards.metric_forms import (
     Metric as Metric,
 )
 from privacygauge.leaderboards.metric_forms import (
-    OfLabels,
     OfNumbers,
     OfProbabilities,
     OfTwo,
@@ -50,10 +50,10 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class _Accuracy(OfLabels):
+class _Accuracy(Metric):
     """The share of right labels."""
 
-    name: ClassVar[str] = "accuracy"
+    name = "accuracy"
 
     def score(self, submitted: Values, truth: Values) -> float:
         return float(np.count_nonzero(submitted == truth)) / len(truth)
@@ -61,16 +61,13 @@ class _Accuracy(OfLabels):
     def chance(self, truth: Values) -> float:
         return float(class_frequencies(truth).max())
 
-    def best(self, belief: Floats, values: Values) -> Values:
-        return np.asarray(belief.argmax(axis=1))
-
 
 @dataclass(frozen=True)
-class _BalancedAccuracy(OfLabels):
+class _BalancedAccuracy(Metric):
     """The mean over the classes that occur of the share of right labels in each (macro recall)."""
 
-    name: ClassVar[str] = "balanced-accuracy"
-    like_share: ClassVar[bool] = False
+    name = "balanced-accuracy"
+    like_share = False
 
     def score(self, submitted: Values, truth: Values) -> float:
         size = np.bincount(truth)
@@ -107,31 +104,40 @@ class _BalancedAccuracy(OfLabels):
         return np.asarray((belief / np.where(shares > 0, shares, 1.0)).argmax(axis=1))
 
 
-@dataclass(frozen=True)
-class _RankedGuesses(OfLabels):
-    """A mean over examples with `k` labels each: the weight of the true label's first place."""
+_WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
+    "top": np.ones_like,
+    "map": lambda place: 1 / place,
+    "ndcg": lambda place: np.asarray(1 / np.log2(place + 1)),
+}
+"""Score of an example, in [0, 1], by the place of its label among those submitted, from 1."""
 
-    k: int = 5
+
+@dataclass(frozen=True)
+class _RankedGuesses(Metric):
+    """A mean over examples with `k` labels each: the weight of the true label's first place.
+
+    ``top:K`` is the share of examples whose label is among those submitted for it, ``map@K`` the
+    mean average precision and ``ndcg@K`` the discounted gain, both with one true label per example.
+    """
+
+    kind: str
+    """``top``, ``map`` or ``ndcg``."""
+    k: int
     """Number of labels per example, the likeliest first, at least 1."""
-    kind: ClassVar[str]
+    name: str = field(init=False, repr=False)
+    columns: int | None = field(init=False, repr=False)
+    weights: Floats = field(init=False, repr=False, compare=False)
+    """(k,) Score of an example by the place of its label, in [0, 1]."""
 
     def __post_init__(self) -> None:
         checks.at_least(1, **{self.kind: self.k})
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind}@{self.k}"
-
-    @property
-    def weights(self) -> Floats:
-        """(k,) Score of an example by the place of its label, in [0, 1]."""
-        raise NotImplementedError
+        sign = ":" if self.kind == "top" else "@"
+        object.__setattr__(self, "name", f"{self.kind}{sign}{self.k}")
+        object.__setattr__(self, "columns", self.k)
+        object.__setattr__(self, "weights", _WEIGHTS[self.kind](np.arange(1.0, self.k + 1)))
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         return checked_labels(values, (n, self.k), n_classes)
-
-    def width(self, n_classes: int) -> int:
-        return self.k
 
     def score(self, submitted: Values, truth: Values) -> float:
         hits = submitted == truth[:, None]
@@ -143,7 +149,8 @@ class _RankedGuesses(OfLabels):
         for place in range(1, self.k):
             before = submitted[:, :place] == submitted[:, place : place + 1]
             found[before.any(axis=1), place] = -1
-        return found
+        # The order of an example's labels does not count where all places weigh the same.
+        return np.sort(found, axis=1) if self.kind == "top" else found
 
     def chance(self, truth: Values) -> float:
         falling = np.sort(class_frequencies(truth))[::-1][: self.k]
@@ -165,51 +172,10 @@ class _RankedGuesses(OfLabels):
 
 
 @dataclass(frozen=True)
-class _Top(_RankedGuesses):
-    """The share of examples whose label is among the `k` labels submitted for it."""
-
-    kind: ClassVar[str] = "top"
-
-    @property
-    def name(self) -> str:
-        return f"top:{self.k}"
-
-    @property
-    def weights(self) -> Floats:
-        return np.ones(self.k)
-
-    def equivalent(self, submitted: Values, truth: Values) -> Values:
-        # The order of an example's labels does not count, nor how often each is repeated.
-        return np.sort(super().equivalent(submitted, truth), axis=1)
-
-
-@dataclass(frozen=True)
-class _MeanAveragePrecision(_RankedGuesses):
-    """MAP@k with one true label per example: 1 over its place among `k` labels, averaged."""
-
-    kind: ClassVar[str] = "map"
-
-    @property
-    def weights(self) -> Floats:
-        return 1 / np.arange(1, self.k + 1)
-
-
-@dataclass(frozen=True)
-class _DiscountedGain(_RankedGuesses):
-    """NDCG@k with one true label per example: 1/log2(1 + its place) among `k` labels, averaged."""
-
-    kind: ClassVar[str] = "ndcg"
-
-    @property
-    def weights(self) -> Floats:
-        return np.asarray(1 / np.log2(np.arange(2, self.k + 2)))
-
-
-@dataclass(frozen=True)
 class _Brier(OfProbabilities):
     """1 minus half of the squared distance between probabilities and truth, averaged."""
 
-    name: ClassVar[str] = "brier"
+    name = "brier"
     worst = 1.0
 
     def score(self, submitted: Values, truth: Values) -> float:
@@ -221,16 +187,14 @@ class _Brier(OfProbabilities):
     def chance(self, truth: Values) -> float:
         return float(1 - (1 - (class_frequencies(truth) ** 2).sum()) / 2)
 
-    def best(self, belief: Floats, values: Values) -> Values:
-        return belief
-
 
 @dataclass(frozen=True)
 class _LogLoss(OfProbabilities):
     """1 minus the mean log-loss in units of `worst`, the most that an example can lose."""
 
-    worst: float
+    worst: float = field()  # required here: the default of other metrics is none
     """Largest loss in nats, above 0: 34.5 if probabilities are kept 1e-15 from 0, as is usual."""
+    name: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.worst <= _MOST:
@@ -238,10 +202,7 @@ class _LogLoss(OfProbabilities):
                 f"logloss needs the most that an example loses, in (0, {_MOST:g}], got "
                 f"{self.worst:g}: name the metric as logloss:15"
             )
-
-    @property
-    def name(self) -> str:
-        return f"logloss:{self.worst:g}"
+        object.__setattr__(self, "name", f"logloss:{self.worst:g}")
 
     def score(self, submitted: Values, truth: Values) -> float:
         # A vector holds the probability of class 1 alone.
@@ -279,8 +240,8 @@ class _LogLoss(OfProbabilities):
 class _F1(OfTwo):
     """2 TP / (2 TP + FP + FN) of class 1."""
 
-    name: ClassVar[str] = "f1"
-    like_share: ClassVar[bool] = False
+    name = "f1"
+    like_share = False
 
     def score(self, submitted: Values, truth: Values) -> float:
         hits = np.count_nonzero((submitted == 1) & (truth == 1))
@@ -330,11 +291,8 @@ class _F1(OfTwo):
 class _AUC(OfTwo):
     """The share of pairs of a positive and a negative in the right order; ties count half."""
 
-    name: ClassVar[str] = "auc"
-    form: ClassVar[str] = "f"
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return checked_floats(values, (n,), -math.inf, math.inf)
+    name = "auc"
+    form = "f"
 
     def score(self, submitted: Values, truth: Values) -> float:
         positive = submitted[truth == 1]
@@ -387,9 +345,6 @@ class _AUC(OfTwo):
         # Each positive carries 1/(2 a) for a change from 0 to 1, each negative minus 1/(2 b).
         return np.array([[0.0, -0.5], [0.0, 0.5]]) / counts[:, None]
 
-    def best(self, belief: Floats, values: Values) -> Values:
-        return belief[:, 1]
-
 
 @dataclass(frozen=True)
 class _AbsoluteError(OfNumbers):
@@ -417,6 +372,7 @@ class _EnsembleError(_AbsoluteError):
     """
 
     kind: ClassVar[str] = "crps"
+    columns = _MEMBERS
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         shape = np.shape(values)
@@ -427,9 +383,6 @@ class _EnsembleError(_AbsoluteError):
                 f"an ensemble must have 1 to {_MEMBERS} members per example, got shape {shape}"
             )
         return checked_floats(values, (n, shape[1]), self.low, self.high)
-
-    def width(self, n_classes: int) -> int:
-        return _MEMBERS
 
     def score(self, submitted: Values, truth: Values) -> float:
         if submitted.ndim == 1:
@@ -462,10 +415,7 @@ class _SquaredError(OfNumbers):
     """1 minus the mean squared error, in units of the squared range."""
 
     kind: ClassVar[str] = "mse"
-
-    @property
-    def worst(self) -> float | None:
-        return (self.high - self.low) ** 2
+    worst_power: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
@@ -473,10 +423,10 @@ class _RootSquaredError(OfNumbers):
     """1 minus the root of the mean squared error, in units of the range."""
 
     kind: ClassVar[str] = "rmse"
-    like_share: ClassVar[bool] = False
+    like_share = False
 
     def score(self, submitted: Values, truth: Values) -> float:
-        return float(1 - math.sqrt((self._off(submitted, truth) ** 2).mean()))
+        return float(1 - math.sqrt(self.errors(submitted, truth).mean()))
 
     def points(self, truth: Values) -> float:
         """Return n/4, with X a mean of numbers in [0, 1] and mu its expectation.
@@ -509,7 +459,7 @@ _PLAIN: dict[str, Metric] = {
     )
 }
 _RANKED: dict[str, Callable[[int], Metric]] = {
-    kind.kind: kind for kind in (_Top, _MeanAveragePrecision, _DiscountedGain)
+    kind: partial(_RankedGuesses, kind) for kind in _WEIGHTS
 }
 _RANGED: dict[str, Callable[[float, float], Metric]] = {
     kind.kind: kind for kind in (_AbsoluteError, _SquaredError, _RootSquaredError, _EnsembleError)
@@ -534,7 +484,7 @@ def chosen_metric(chosen: str | Metric) -> Metric:
         raise InputError(f"metric {chosen} must be a function or an OwnMetric, got {found!r:.60}")
     place, _, attribute = chosen.rpartition(":")
     file = Path(place).name if place.endswith(".py") else place
-    return own.named(f"{file}:{attribute}#{own.submitted}-{code_digest(chosen)}")
+    return replace(own, name=f"{file}:{attribute}#{own.submitted}-{code_digest(chosen)}")
 
 
 def metric_named(text: str) -> Metric:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -18,7 +17,7 @@ from privacygauge.evaluate.rates import share
 from privacygauge.leaderboards.metrics import Metric, Values
 from privacygauge.leaderboards.oracle import Holdout, Oracle
 from privacygauge.leaderboards.priors import Informed, Knowledge
-from privacygauge.leaderboards.queries import Codes, RandomQueries, for_each
+from privacygauge.leaderboards.queries import Brush, Codes, RandomQueries, for_each_tile
 
 
 @dataclass(frozen=True)
@@ -55,15 +54,14 @@ class NaiveBayes(Informed):
     threads: int = 1
     """Number of threads, at least 1; affects time, not the answer."""
 
+    needs_points: bool = field(init=False, repr=False)
+    """True if it uses the points, which it does only with knowledge of them."""
+
     name: ClassVar[str] = "nb"
 
     def __post_init__(self) -> None:
-        check_sizes(self.block, self.threads)
-
-    @property
-    def needs_points(self) -> bool:
-        """True if it uses the points, which it does only with knowledge of them."""
-        return self.knowledge is not None
+        super().__post_init__()
+        object.__setattr__(self, "needs_points", self.knowledge is not None)
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after spending the whole budget."""
@@ -75,13 +73,6 @@ class NaiveBayes(Informed):
         return aggregate_labels(
             queries, weights, knowledge=self.knowledge, rng=rng, threads=self.threads
         )
-
-
-def check_sizes(block: int, threads: int) -> None:
-    """Raise unless `block` and `threads` are integers of at least 1."""
-    for name, value in (("block", block), ("threads", threads)):
-        if value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}")
 
 
 def budget_of(oracle: Oracle) -> int:
@@ -197,25 +188,19 @@ def aggregate_labels(
     # Ties get a generator per tile of points, so that the answer does not depend on threads.
     key = int(rng.integers(2**64, dtype=np.uint64))
     codes = np.empty(queries.n, np.int64)
-    height = queries.tile[0]
 
-    def worker() -> Callable[[int], None]:
-        brush = queries.brush()
+    def fill(brush: Brush, start: int, stop: int) -> None:
+        labels = brush.points(start, stop)
         sums_of = LabelSums(weights, queries.m)
+        ties = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, start]))
+        for row in range(0, len(labels), ROWS):
+            here = slice(start + row, start + min(row + ROWS, len(labels)))
+            sums = sums_of(labels[row : row + ROWS])
+            if knowledge is not None:
+                sums += knowledge.log_prior[here]
+            codes[here] = argmax_random_ties(sums, ties)
 
-        def fill(start: int) -> None:
-            labels = brush.points(start, min(start + height, queries.n))
-            ties = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, start]))
-            for row in range(0, len(labels), ROWS):
-                here = slice(start + row, start + min(row + ROWS, len(labels)))
-                sums = sums_of(labels[row : row + ROWS])
-                if knowledge is not None:
-                    sums += knowledge.log_prior[here]
-                codes[here] = argmax_random_ties(sums, ties)
-
-        return fill
-
-    for_each(worker, range(0, queries.n, height), threads)
+    for_each_tile(queries, fill, threads)
     return codes if knowledge is None else knowledge.labels(codes).astype(np.int64)
 
 
@@ -392,7 +377,19 @@ class LinearBayes:
         block = max(1, _AT_ONCE // (oracle.n * moves[0].size))
         for start, codes in queries.blocks(block):
             answers[start : start + block] = oracle.submit_all(moves[codes.T])
-        return self._best(_sums(queries, answers), queries.k, oracle.error)
+        # Per point, the sums by move of the answers minus their mean, (n, c).
+        sums = np.zeros((queries.n, queries.m))
+        if queries.k:
+            sums_of = LabelSums(answers - answers.mean(), queries.m)
+
+            def fill(brush: Brush, start: int, stop: int) -> None:
+                codes = brush.points(start, stop)
+                for row in range(0, len(codes), ROWS):
+                    part = sums_of(codes[row : row + ROWS])
+                    sums[start + row : start + row + len(part)] = part
+
+            for_each_tile(queries, fill, 1)
+        return self._best(sums, queries.k, oracle.error)
 
     def expected(self, truth: Values, k: int, error: float, rng: np.random.Generator) -> float:
         """Return the expected final score after k answers with such an `error`.
@@ -453,24 +450,8 @@ class LinearBayes:
         return float(slope), float(scores.var())
 
 
-def _sums(queries: RandomQueries, answers: Floats) -> Floats:
-    """Return, per point, the sums by move of the answers minus their mean, (n, c)."""
-    sums = np.zeros((queries.n, queries.m))
-    brush = queries.brush()
-    if not queries.k:
-        return sums
-    sums_of = LabelSums(answers - answers.mean(), queries.m)
-    height = queries.tile[0]
-    for start in range(0, queries.n, height):
-        codes = brush.points(start, min(start + height, queries.n))
-        for row in range(0, len(codes), ROWS):
-            part = sums_of(codes[row : row + ROWS])
-            sums[start + row : start + row + len(part)] = part
-    return sums
-
-
 @dataclass(frozen=True)
-class Majority:
+class Majority(Informed):
     """Each random query counts for its labels if it beats a guess, and against them if not.
 
     Needs no access to the points. It spends all of the oracle's budget. Ties are broken uniformly
@@ -490,15 +471,9 @@ class Majority:
     name: ClassVar[str] = "majority"
     least: ClassVar[float] = -1.0
     """Weight of a query that is worse than a guess."""
-
-    def __post_init__(self) -> None:
-        check_sizes(self.block, self.threads)
+    knowledge = None
 
     needs_points = False
-
-    def unaided(self) -> Ints | None:
-        """Return None: without a query it guesses."""
-        return None
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
         """Return labels, (n,), after spending the whole budget."""
@@ -522,85 +497,3 @@ class BlumHardt(Majority):
 
     name: ClassVar[str] = "blum-hardt"
     least: ClassVar[float] = 0.0
-
-
-@dataclass(frozen=True)
-class LinearScan(Informed):
-    """Change the label of one point after another, keeping each change that raises the accuracy.
-
-    The first submission is a starting answer. A change that raises the accuracy found the right
-    label, one that lowers it replaced the right label, and one that does neither excludes both; the
-    last remaining label is inferred. Candidates are tried by descending prior, the least confident
-    points first. The points must keep their positions; their features are not needed.
-
-    Sources
-    -------
-    Feldman, Frostig and Hardt (2019), Section 5 and Figure 2.
-    """
-
-    knowledge: Knowledge | None = None
-    """Predictions of a base model; by default random labels in random order."""
-
-    name: ClassVar[str] = "scan"
-
-    needs_points = True
-
-    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after the whole budget, or once all points are known."""
-        left = budget_of(oracle)
-        labels, todo = _plan(oracle, self.knowledge, rng)
-        if left == 0:
-            return labels
-        level = oracle.submit(labels)
-        for point, candidates in todo:
-            if oracle.left() == 0:
-                break
-            level = _settle_label(oracle, labels, point=point, candidates=candidates, level=level)
-        return labels
-
-
-def _plan(
-    oracle: Oracle, knowledge: Knowledge | None, rng: np.random.Generator
-) -> tuple[Ints, Iterator[tuple[int, Ints]]]:
-    """Return the starting labels, and each point with its candidates, the current one first."""
-    if knowledge is None:
-        m = oracle.n_classes
-        start = rng.integers(0, m, oracle.n)
-
-        def in_random_order() -> Iterator[tuple[int, Ints]]:
-            for i, label in enumerate(start.tolist()):
-                others = rng.permutation(m - 1)
-                yield i, np.concatenate([[label], others + (others >= label)])
-
-        # A copy: the caller changes its labels while candidates are drawn.
-        return start.copy(), in_random_order()
-    confidence = knowledge.log_prior.max(axis=1)
-    order = np.argsort(confidence, kind="stable")
-    return knowledge.base.astype(np.int64), (
-        (int(knowledge.points[i]), knowledge.candidates[i].astype(np.int64)) for i in order
-    )
-
-
-def _settle_label(
-    oracle: Oracle, labels: Ints, point: int, candidates: Ints, level: float
-) -> float:
-    """Set the label of one point as far as the budget allows; return the accuracy after it."""
-    complete = len(candidates) == oracle.n_classes
-    labels[point] = candidates[0]
-    for t, candidate in enumerate(candidates[1:], start=1):
-        labels[point] = candidate
-        # All other labels are excluded, so the last one is right, without a query.
-        if complete and 1 < t == len(candidates) - 1:
-            return level + 1 / oracle.n
-        if oracle.left() == 0:
-            # An excluded label is worse than one not tried.
-            labels[point] = candidate if t > 1 else candidates[0]
-            return level
-        change = oracle.submit(labels) - level
-        # Half a point separates a gain of one point from none, whatever the rounding.
-        if change > 0.5 / oracle.n:
-            return level + change
-        if change < -0.5 / oracle.n:
-            break
-    labels[point] = candidates[0]
-    return level

@@ -171,6 +171,7 @@ class Oracle:
         mark: Callable[[ArrayLike, float | None], list[MarkedSubmission]],
         key: bytes,
     ) -> None:
+        # Private: an analyst reads them, and can change nothing.
         self._n = n
         self._n_classes = n_classes
         self._guard = guard
@@ -194,18 +195,18 @@ class Oracle:
         """Number of classes."""
         return self._n_classes
 
-    @property
-    def used(self) -> int:
-        """Number of submissions answered so far."""
-        return sum(self._used.values())
-
     @cached_property
     def error(self) -> float:
         """Standard deviation of an answer around the accuracy; 0 if answers are exact.
 
         It follows from the guard, which is public: an analyst may rely on it.
         """
-        return self._guard.error(self.n)
+        return self._guard.error(self._n)
+
+    @property
+    def used(self) -> int:
+        """Number of submissions answered so far."""
+        return sum(self._used.values())
 
     def points_to_rise(self, changed: Floats) -> Floats:
         """Return about how many points a submission must gain before the answer rises.
@@ -264,19 +265,17 @@ class Oracle:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
         rows = self._mark(labels, claimed)
         # Charged first: all submissions are answered, or none.
-        self._charge(account, len(rows))
+        left = self.left(account)
+        if left is not None and len(rows) > left:
+            raise BudgetError(
+                f"the budget leaves {left} submissions, got {len(rows)}: ask for no more than "
+                "left()"
+            )
+        self._used[account] = self._used.get(account, 0) + len(rows)
         answers = np.empty(len(rows))
         for i, marked in enumerate(rows):
             answers[i], self._state = self._guard.answer(marked, self._state)
         return answers
-
-    def _charge(self, account: str, n_rows: int) -> None:
-        left = self.left(account)
-        if left is not None and n_rows > left:
-            raise BudgetError(
-                f"the budget leaves {left} submissions, got {n_rows}: ask for no more than left()"
-            )
-        self._used[account] = self._used.get(account, 0) + n_rows
 
 
 def most_submissions(nats: Callable[[int], float], most: float) -> int:

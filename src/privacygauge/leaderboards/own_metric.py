@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike
 from privacygauge.core.checks import Floats, Ints, short_list
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.metric_forms import (
-    OfLabels,
+    Metric,
     OfProbabilities,
     Values,
-    checked_floats,
     class_frequencies,
 )
 from privacygauge.leaderboards.permuted_metrics import R_SQUARED
@@ -40,43 +39,23 @@ _AT_MOST = 2_000
 """Most examples of a made-up test set."""
 
 
-class _OfScores(OfLabels):
+class _OfScores(Metric):
     """A score per example, of which only the order counts."""
 
-    form: ClassVar[str] = "f"
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return checked_floats(values, (n,), -math.inf, math.inf)
+    form = "f"
 
 
-class _Form(Protocol):
-    """The checks of a form of submissions."""
-
-    @property
-    def form(self) -> str: ...
-
-    @property
-    def numbers(self) -> bool: ...
-
-    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]: ...
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values: ...
-
-    def width(self, n_classes: int) -> int: ...
-
-    def equivalent(self, submitted: Values, truth: Values) -> Values: ...
-
-
-_FORMS: Mapping[str, _Form] = {
-    "labels": OfLabels(),
+_FORMS: Mapping[str, Metric] = {
+    "labels": Metric(),
     "probabilities": OfProbabilities(),
     "numbers": R_SQUARED,
     "scores": _OfScores(),
 }
+"""Metrics of each form of submissions, for its checks."""
 
 
 @dataclass(frozen=True)
-class OwnMetric:
+class OwnMetric(Metric):
     """A metric from a function of one's own.
 
     Examples
@@ -101,6 +80,17 @@ class OwnMetric:
     means hold. Compared with the values of single examples."""
     name: str = ""
     """Name; by default that of the function."""
+    form: str = field(init=False, repr=False)
+    """``i`` for labels, else ``f``."""
+    numbers: bool = field(init=False, repr=False)
+    """True if hidden values are numbers."""
+    columns: int | None = field(init=False, repr=False)
+    """Largest number of values per example; None for the number of classes."""
+    like_share: bool = field(init=False, repr=False)
+    """True of a mean."""
+    worst: float | None = field(init=False, repr=False)
+    """`zero` if 0 scores 1."""
+    clipped = True
 
     def __post_init__(self) -> None:
         if self.submitted not in _FORMS:
@@ -114,42 +104,21 @@ class OwnMetric:
             )
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "own"))
-
-    @property
-    def form(self) -> str:
-        """``i`` for labels, else ``f``."""
-        return self._form.form
-
-    @property
-    def numbers(self) -> bool:
-        """True if hidden values are numbers."""
-        return self._form.numbers
-
-    @property
-    def like_share(self) -> bool:
-        """True of a mean."""
-        return self.mean
-
-    @property
-    def worst(self) -> float | None:
-        """`zero` if 0 scores 1."""
-        return self.zero if self.zero > self.one == 0 else None
-
-    clipped: ClassVar[bool] = True
-    ordered: ClassVar[bool] = False
-
-    @property
-    def submitted_range(self) -> tuple[float, float]:
-        """An infinite range."""
-        return -math.inf, math.inf
-
-    @property
-    def _form(self) -> _Form:
-        return _FORMS[self.submitted]
+        form = _FORMS[self.submitted]
+        error = self.zero > self.one == 0
+        values = {
+            "form": form.form,
+            "numbers": form.numbers,
+            "columns": form.columns,
+            "like_share": self.mean,
+            "worst": self.zero if error else None,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         """Return the checked hidden values and the number of classes; compare a mean's parts."""
-        found, m = self._form.truth(values, n_classes)
+        found, m = _FORMS[self.submitted].truth(values, n_classes)
         if self.mean and self.function is not None:
             rng = np.random.default_rng(0)
             some = rng.permutation(found)[:_CHECKED]
@@ -171,15 +140,11 @@ class OwnMetric:
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         """Return a checked submission of the form."""
-        return self._form.submission(values, n, n_classes)
-
-    def width(self, n_classes: int) -> int:
-        """Return the number of values per example."""
-        return self._form.width(n_classes)
+        return _FORMS[self.submitted].submission(values, n, n_classes)
 
     def equivalent(self, submitted: Values, truth: Values) -> Values:
         """Return the values that the form compares, as nobody knows which the function ignores."""
-        return self._form.equivalent(submitted, truth)
+        return _FORMS[self.submitted].equivalent(submitted, truth)
 
     def score(self, submitted: Values, truth: Values) -> float:
         """Return the function's value on the scale from `zero` to `one`, clipped to [0, 1]."""
@@ -254,15 +219,7 @@ class OwnMetric:
 
     def best(self, belief: Floats, values: Values) -> Values:
         """Return a guess for most metrics: the likeliest label, the belief, or the mean."""
-        if self.submitted == "labels":
-            return np.asarray(belief.argmax(axis=1))
-        if self.submitted == "probabilities":
-            return belief
-        return np.asarray(belief @ values)
-
-    def named(self, name: str) -> OwnMetric:
-        """Return the metric under another name."""
-        return replace(self, name=name)
+        return _FORMS[self.submitted].best(belief, values)
 
     def _value(self, submitted: Values, truth: Values) -> float:
         if self.function is None:

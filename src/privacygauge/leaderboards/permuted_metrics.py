@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,11 +22,8 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.metric_forms import (
     CELLS,
-    ExampleMean,
     Metric,
-    OfLabels,
     Values,
-    checked_floats,
     class_sizes,
 )
 
@@ -45,11 +41,11 @@ def _variance_over_range(truth: Values) -> float:
 
 
 @dataclass(frozen=True)
-class _MacroF1(OfLabels):
+class _MacroF1(Metric):
     """The mean of the F1 of every class that occurs among the hidden or the submitted labels."""
 
-    name: ClassVar[str] = "macro-f1"
-    like_share: ClassVar[bool] = False
+    name = "macro-f1"
+    like_share = False
 
     def score(self, submitted: Values, truth: Values) -> float:
         m = int(max(submitted.max(), truth.max())) + 1
@@ -137,17 +133,18 @@ class _MacroF1(OfLabels):
 
 
 @dataclass(frozen=True)
-class _QuadraticKappa(OfLabels):
+class _QuadraticKappa(Metric):
     """Cohen's kappa with quadratic weights, of classes in their order; below 0 it is 0.
 
     With means and variances over the examples it is 2 cov(s, y)/(var(s) + var(y) + (mean(s) -
-    mean(y))^2), Lin's concordance.
+    mean(y))^2), Lin's concordance. Its chance is 0, expected of any fixed submission before values
+    below 0 are scored 0.
     """
 
-    name: ClassVar[str] = "qwk"
-    like_share: ClassVar[bool] = False
-    clipped: ClassVar[bool] = True
-    ordered: ClassVar[bool] = True
+    name = "qwk"
+    like_share = False
+    clipped = True
+    ordered = True
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         labels, m = super().truth(values, n_classes)
@@ -180,10 +177,6 @@ class _QuadraticKappa(OfLabels):
         """
         return _variance_over_range(truth) / 2
 
-    def chance(self, truth: Values) -> float:
-        """Return 0, expected of any fixed submission before values below 0 are scored 0."""
-        return 0.0
-
     def effects(self, values: Values, counts: Ints) -> Floats:
         n = counts.sum()
         mean = counts @ values / n
@@ -208,31 +201,23 @@ class _QuadraticKappa(OfLabels):
 
 
 @dataclass(frozen=True)
-class _RSquared(ExampleMean):
+class _RSquared(Metric):
     """1 minus the squared error over that of the hidden values' mean; below 0 it is 0."""
 
-    name: ClassVar[str] = "r2"
-    form: ClassVar[str] = "f"
-    numbers: ClassVar[bool] = True
-    like_share: ClassVar[bool] = False
-    clipped: ClassVar[bool] = True
-    worst: ClassVar[float | None] = None
+    name = "r2"
+    form = "f"
+    numbers = True
+    like_share = False
+    clipped = True
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        if n_classes:
-            raise InputError("r2 has no classes: leave their number out")
-        found = checked_floats(
-            values, (np.size(values),), low=-math.inf, high=math.inf, name="labels"
-        )
+        found, _ = super().truth(values, n_classes)
         with np.errstate(over="ignore"):
             if not 0 < np.ptp(found) ** 2 * len(found) < math.inf:
                 raise InputError(
                     "labels must differ, by less than 1e150: r2 compares with their spread"
                 )
         return found, 0
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return checked_floats(values, (n,), -math.inf, math.inf)
 
     def score(self, submitted: Values, truth: Values) -> float:
         with np.errstate(over="ignore"):
@@ -261,10 +246,6 @@ class _RSquared(ExampleMean):
         """
         return _variance_over_range(truth) / 2
 
-    def chance(self, truth: Values) -> float:
-        """Return 0, the score of the mean."""
-        return 0.0
-
     def moves(self, values: Values, counts: Ints) -> Values:
         """Return the mean less and plus a standard deviation over the root of n.
 
@@ -278,10 +259,6 @@ class _RSquared(ExampleMean):
         mean = counts @ values / counts.sum()
         off = (self.moves(values, counts) - values[:, None]) ** 2
         return np.asarray(-off / (counts @ (values - mean) ** 2))
-
-    def best(self, belief: Floats, values: Values) -> Values:
-        """Return the mean."""
-        return np.asarray(belief @ values)
 
 
 MACRO_F1: Metric = _MacroF1()

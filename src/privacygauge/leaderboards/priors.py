@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,12 @@ class Knowledge:
     """(p, r) Log probability of each candidate; a row's probabilities sum to at most 1."""
     n_classes: int
     """Number of classes."""
+    n_candidates: int = field(init=False)
+    """Number of labels tried per point."""
+    mass: float = field(init=False)
+    """Mean probability that the label is among the candidates, in (0, 1]."""
+    whole: bool = field(init=False)
+    """True if every label of every point is attacked, so that accuracies need no centring."""
 
     def __post_init__(self) -> None:
         for name in ("candidates", "log_prior"):
@@ -46,23 +52,12 @@ class Knowledge:
                 )
         for name in ("base", "points", "candidates", "log_prior"):
             object.__setattr__(self, name, checks.frozen(np.asarray(getattr(self, name))))
-
-    @property
-    def n_candidates(self) -> int:
-        """Number of labels tried per point."""
-        return int(self.candidates.shape[1])
-
-    @property
-    def mass(self) -> float:
-        """Mean probability that the label is among the candidates, in (0, 1]."""
-        if self.n_candidates == self.n_classes:
-            return 1.0
-        return float(np.exp(self.log_prior).sum(axis=1).mean())
-
-    @property
-    def whole(self) -> bool:
-        """True if every label of every point is attacked, so that accuracies need no centring."""
-        return len(self.points) == len(self.base) and self.n_candidates == self.n_classes
+        r = int(self.candidates.shape[1])
+        every = r == self.n_classes
+        mass = 1.0 if every else float(np.exp(self.log_prior).sum(axis=1).mean())
+        object.__setattr__(self, "n_candidates", r)
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "whole", every and len(self.points) == len(self.base))
 
     def labels(self, codes: np.ndarray) -> Ints:
         """Return the candidates numbered `codes` as labels of all points.
@@ -90,6 +85,15 @@ class Informed:
     """An attack that can use a base model."""
 
     knowledge: Knowledge | None
+    block: int = 256
+    """Queries generated at a time, at least 1; affects memory and time, not the answer."""
+    threads: int = 1
+    """Number of threads, at least 1; affects time, not the answer."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("block", self.block), ("threads", self.threads)):
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}")
 
     def unaided(self) -> Ints | None:
         """Return the labels to submit without any query; None for a guess."""
@@ -137,24 +141,18 @@ def from_logits(
     log_prior = log_softmax(values / temperature, axis=1)
     # The least confident points, by their largest probability.
     points = np.sort(np.argsort(log_prior.max(axis=1), kind="stable")[:p])
-    candidates = _largest(log_prior[points], r)
+    # argpartition finds the r largest columns in any order; sorted, so that ties keep the order.
+    inside = log_prior[points]
+    chosen = np.sort(np.argpartition(-inside, r - 1, axis=1)[:, :r], axis=1)
+    falling = np.argsort(-np.take_along_axis(inside, chosen, axis=1), axis=1, kind="stable")
+    candidates = np.take_along_axis(chosen, falling, axis=1)
     return Knowledge(
         base=values.argmax(axis=1),
         points=points,
         candidates=candidates,
-        log_prior=np.take_along_axis(log_prior[points], candidates, axis=1),
+        log_prior=np.take_along_axis(inside, candidates, axis=1),
         n_classes=m,
     )
-
-
-def _largest(values: Floats, r: int) -> Ints:
-    """Return the columns of the r largest values in each row, largest first."""
-    # argpartition finds the r largest, in any order.
-    chosen = np.argpartition(-values, r - 1, axis=1)[:, :r]
-    # Sorted first, so that ties keep the order of the columns.
-    chosen.sort(axis=1)
-    order = np.argsort(-np.take_along_axis(values, chosen, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(chosen, order, axis=1)
 
 
 def _require_within(value: int, low: int, high: int, name: str) -> int:
@@ -181,7 +179,7 @@ class Having:
     temperature: float = 1.0
     """Divisor of the logits."""
     prior: Prior | None = None
-    """Prior without logits; None for `prior_of` the labels."""
+    """Prior without logits; None for the class frequencies if they differ by more than chance."""
 
     def __post_init__(self) -> None:
         if self.prior not in ("uniform", "classes", None):
@@ -197,6 +195,8 @@ class Having:
             raise InputError(f"{told} needs logits of a base model: give them")
 
 
+_EQUAL = 0.001
+"""Smallest p-value of equally frequent classes (Pearson's chi-squared) taken for such."""
 _TRIED = 12
 """Largest number of choices of how many classes to try."""
 _DRAWS = 5_000_000
@@ -218,10 +218,14 @@ def known_before(
             least_confident=having.least_confident,
             temperature=having.temperature,
         )
-    if (having.prior or prior_of(holdout)) != "classes":
+    counts = np.bincount(holdout.labels, minlength=holdout.n_classes)
+    # Class frequencies are often published, or guessed, and where they differ a guess is worth more
+    # than 1/m.
+    usual = "classes" if chisquare(counts).pvalue < _EQUAL else "uniform"
+    if (having.prior or usual) != "classes":
         return None
     # Half a point more per class, so that a class without points is unlikely but not impossible.
-    frequency = np.bincount(holdout.labels, minlength=holdout.n_classes) + 0.5
+    frequency = counts + 0.5
     share = frequency / frequency.sum()
     every = np.broadcast_to(np.log(share), (len(holdout), holdout.n_classes))
     return from_logits(every, top=classes_worth_trying(share, len(holdout), queries))
@@ -270,34 +274,3 @@ def classes_worth_trying(share: Floats, n: int, queries: int) -> int:
             best = r
             most_right = right
     return best
-
-
-_EQUAL = 0.001
-"""Smallest p-value of equally frequent classes (Pearson's chi-squared) taken for such."""
-
-
-def prior_of(holdout: Holdout) -> Prior:
-    """Return the prior that an attacker without a model may be taken to have on these labels.
-
-    Class frequencies are often published, or guessed, and where they differ a guess is worth more
-    than 1/m.
-    """
-    frequency = np.bincount(holdout.labels, minlength=holdout.n_classes)
-    return "classes" if chisquare(frequency).pvalue < _EQUAL else "uniform"
-
-
-def knowledge_text(knowledge: Knowledge | None, having: Having) -> str:
-    """Return the attacker's knowledge in words."""
-    if knowledge is None:
-        return "nothing: no model, all classes equally likely"
-    if having.logits is None:
-        return FREQUENCIES
-    n = len(knowledge.base)
-    m = knowledge.n_classes
-    r = knowledge.n_candidates
-    points = (
-        f"the {len(knowledge.points):,} least confident" if len(knowledge.points) < n else "all"
-    )
-    labels = f"its {r} likeliest labels" if r < m else f"all {m} labels"
-    softened = "" if having.temperature == 1 else f", temperature {having.temperature:g}"
-    return f"a base model's logits{softened}; attacked are {points} examples, {labels} each"

@@ -6,7 +6,7 @@ position. So any part is the same, however the work is divided into blocks and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -39,15 +39,21 @@ class Words:
     def __init__(self, key: int, size: int, fill: Fill | None = None) -> None:
         self._key = key
         self._size = size
-        self._fill = fill or _in_arrays(size)
+        self._fill = fill
+        self._steps = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(_STEP)
         self._words = np.empty(size, np.uint64)
+        self._scratch = np.empty(size, np.uint64)
         # A second key, for words requested one by one.
         self._other = int(mix_words(np.array([key ^ _STEP], np.uint64))[0])
 
     def block(self, number: int) -> _Words:
         """Return words from number ``size * number`` on, (size,), valid until the next call."""
-        self._fill(np.uint64((self._key + number * self._size * _STEP) & _MASK), self._words)
-        return self._words
+        start = np.uint64((self._key + number * self._size * _STEP) & _MASK)
+        if self._fill is not None:
+            self._fill(start, self._words)
+            return self._words
+        np.add(self._steps, start, out=self._words)
+        return mix_words(self._words, self._scratch)
 
     def others(self, number: int, places: NDArray[np.int64]) -> _Words:
         """Return words of another sequence, one per place below 2^24 in a block, (p,)."""
@@ -70,18 +76,6 @@ def mix_words(words: _Words, scratch: _Words | None = None) -> _Words:
         np.multiply(words, np.uint64(factor), out=words)
     np.right_shift(words, np.uint64(_SHIFTS[2]), out=scratch)
     return np.bitwise_xor(words, scratch, out=words)
-
-
-def _in_arrays(size: int) -> Fill:
-    steps = np.arange(1, size + 1, dtype=np.uint64)
-    steps *= np.uint64(_STEP)
-    scratch = np.empty(size, np.uint64)
-
-    def fill(start: np.uint64, words: _Words) -> None:
-        np.add(steps, start, out=words)
-        mix_words(words, scratch)
-
-    return fill
 
 
 @cache
@@ -151,13 +145,9 @@ class RandomQueries:
     def queries(self, start: int, stop: int, threads: int = 1, out: Codes | None = None) -> Codes:
         """Return queries ``start:stop`` of all points, (n, stop - start); in `out` if given."""
         part = self._room(self.n, stop - start) if out is None else out
-        height = self.tile[0] or 1
-
-        def worker() -> Callable[[int], None]:
-            brush = self.brush()
-            return lambda top: brush.fill(part[top : top + height], top, start)
-
-        for_each(worker, range(0, self.n, height), threads)
+        for_each_tile(
+            self, lambda brush, top, bottom: brush.fill(part[top:bottom], top, start), threads
+        )
         return part
 
     def blocks(self, size: int, threads: int = 1) -> Iterator[tuple[int, Codes]]:
@@ -209,48 +199,50 @@ class Brush:
         bottom = top + part.shape[0]
         right = left + part.shape[1]
         height, width = self._queries.tile
+        m = self._queries.m
         if not part.size:
             return
         for i in range(top // height, -(-bottom // height)):
             rows, here = _overlap(top, bottom, i, height)
             for j in range(left // width, -(-right // width)):
                 columns, there = _overlap(left, right, j, width)
-                tile = self._tile(i, j)[here, there]
-                np.floor_divide(tile, tile.dtype.type(self._share), out=part[rows, columns])
-
-    def _tile(self, i: int, j: int) -> Codes:
-        """Return a tile's labels times the number of words per label."""
-        height, width = self._queries.tile
-        m = self._queries.m
-        number = i * -(-self._queries.k // width) + j
-        words = self._words.block(number).astype("<u8", copy=False)
-        tile: Codes = words.view(f"<u{self._bits // 8}")[: height * width]
-        if self._rest:
-            # The last words, fewer than m, would favour some labels: they are redrawn.
-            beyond = np.flatnonzero(np.greater_equal(tile, self._share * m, out=self._beyond))
-            again = self._words.others(number, beyond)
-            again -= again // np.uint64(m) * np.uint64(m)
-            tile[beyond] = again * np.uint64(self._share)
-        return tile.reshape(height, width)
+                number = i * -(-self._queries.k // width) + j
+                words = self._words.block(number).astype("<u8", copy=False)
+                # A tile's labels times the number of words per label.
+                tile: Codes = words.view(f"<u{self._bits // 8}")[: height * width]
+                if self._rest:
+                    # The last words, fewer than m, would favour some labels: they are redrawn.
+                    beyond = np.flatnonzero(
+                        np.greater_equal(tile, self._share * m, out=self._beyond)
+                    )
+                    again = self._words.others(number, beyond)
+                    again -= again // np.uint64(m) * np.uint64(m)
+                    tile[beyond] = again * np.uint64(self._share)
+                seen = tile.reshape(height, width)[here, there]
+                np.floor_divide(seen, seen.dtype.type(self._share), out=part[rows, columns])
 
 
-def for_each(
-    worker: Callable[[], Callable[[int], None]], items: Iterable[int], threads: int
+def for_each_tile(
+    queries: RandomQueries, work: Callable[[Brush, int, int], None], threads: int
 ) -> None:
-    """Run the work on every item with `threads` threads, each with its own worker."""
-    todo = list(items)
-    if threads == 1 or len(todo) < 2:
-        _work(worker, todo)
+    """Run the work on every tile of points, ``start:stop``, with `threads` threads.
+
+    Each thread has its own brush.
+    """
+    height = queries.tile[0] or 1
+    starts = range(0, queries.n, height)
+
+    def run(part: range) -> None:
+        brush = queries.brush()
+        for start in part:
+            work(brush, start, min(start + height, queries.n))
+
+    if threads == 1 or len(starts) < 2:
+        run(starts)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(_work, worker, todo[t::threads]) for t in range(threads)]:
+        for done in [pool.submit(run, starts[t::threads]) for t in range(threads)]:
             done.result()
-
-
-def _work(worker: Callable[[], Callable[[int], None]], items: Iterable[int]) -> None:
-    work = worker()
-    for item in items:
-        work(item)
 
 
 def _overlap(start: int, stop: int, tile: int, size: int) -> tuple[slice, slice]:

@@ -142,8 +142,7 @@ def serve(context: typer.Context, asked: _ServeOptions) -> None:
     if context.invoked_subcommand is not None:
         return
     from privacygauge.leaderboards.oracle import Budget
-    from privacygauge.leaderboards.server import open_board
-    from privacygauge.leaderboards.server.extra import require_extra
+    from privacygauge.leaderboards.server import open_board, require_extra
 
     if asked.labels is None:
         raise InputError("--labels must name the file of the hidden labels: --labels labels.npy")
@@ -602,7 +601,7 @@ def _write_answers(database: str, answers: str) -> None:
 
 
 def _connect(database: str) -> Engine:
-    from privacygauge.leaderboards.server.extra import require_extra
+    from privacygauge.leaderboards.server import require_extra
 
     require_extra()
     from privacygauge.leaderboards.server.database import engine_of

@@ -11,9 +11,10 @@ from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_file, o
 from privacygauge.evaluate.rates import less
 from privacygauge.leaderboards.analysts import Analyst, play
 from privacygauge.leaderboards.decoding import MessagePassing
-from privacygauge.leaderboards.naive_bayes import LinearScan, NaiveBayes
+from privacygauge.leaderboards.naive_bayes import NaiveBayes
 from privacygauge.leaderboards.oracle import Holdout
 from privacygauge.leaderboards.priors import Knowledge, from_logits
+from privacygauge.leaderboards.sequential import LinearScan
 from privacygauge.papers.feldman2019 import (
     LEVEL,
     PAPER,

@@ -156,6 +156,6 @@ def test_a_team_keeps_both_choices_and_all_receipts(place, own, theirs, finals, 
     assert set(found.not_chosen) == {*own, *theirs} - kept
     assert chosen_submissions(board, "ann") == kept
     assert chosen_submissions(board, "bea") == set()
-    assert [receipt.number for receipt in own_submissions(board, "ann", 0, 10)] == [1, 2, 3]
-    assert [receipt.number for receipt in own_submissions(board, "ann", 1, 1)] == [2]
+    assert [receipt.number for receipt in own_submissions(board, "ann", 10, after=0)] == [1, 2, 3]
+    assert [receipt.number for receipt in own_submissions(board, "ann", 1, after=1)] == [2]
     board.close()

@@ -197,7 +197,7 @@ def test_a_plain_table_is_read_quickly(ids, monkeypatch):
     order = np.random.default_rng(0).permutation(1_000)
     names = range(1_000) if ids is None else ids
     lines = "\n".join(f"{names[i]},{i % 7}" for i in order)
-    monkeypatch.setattr(request_parsing, "_numbers", None)
+    monkeypatch.setattr(request_parsing, "_places", None)
     found = labels_in(f"id,label\n{lines}\n".encode(), CSV, Form(ids=ids))
     assert found.tolist() == [i % 7 for i in range(1_000)]
 

@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError, OutputError
+from privacygauge.leaderboards import server
 from privacygauge.leaderboards.bounds import frequency_bias, transcript_nats
 from privacygauge.leaderboards.guards import guard_named
 from privacygauge.leaderboards.history.overfitting import final_gaps, overfitting
@@ -21,7 +22,7 @@ from privacygauge.leaderboards.history.reading import read_history
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from privacygauge.leaderboards.oracle import Budget
 from privacygauge.leaderboards.serve_command import app
-from privacygauge.leaderboards.server import contest, extra, open_board
+from privacygauge.leaderboards.server import contest, open_board
 from privacygauge.leaderboards.server.accounts import add_account
 from privacygauge.leaderboards.server.database import connect
 from privacygauge.leaderboards.server.running import address, listening
@@ -260,7 +261,7 @@ def test_small_answers_are_sent_at_once():
 
 
 def test_a_missing_extra(run, monkeypatch):
-    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "fastapi" else name)
+    monkeypatch.setattr(server, "find_spec", lambda name: None if name == "fastapi" else name)
     with pytest.raises(InputError, match="needs fastapi: pip install 'privacygauge\\[serve\\]'"):
         run("--labels", "labels.npy")
     with pytest.raises(InputError, match="needs fastapi"):

@@ -15,7 +15,6 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.leaderboards.attack_audit.options import AttackDesign
-from privacygauge.leaderboards.bisection import Bisection
 from privacygauge.leaderboards.contest import (
     AttackResult,
     ContestFindings,
@@ -24,6 +23,7 @@ from privacygauge.leaderboards.contest import (
     summarise_contest,
 )
 from privacygauge.leaderboards.priors import Having, Prior
+from privacygauge.leaderboards.sequential import Bisection
 from privacygauge.leaderboards.words import (
     LAST,
     LIMIT,

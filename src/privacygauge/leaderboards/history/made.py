@@ -15,9 +15,10 @@ from privacygauge.leaderboards.analysts import Analyst
 from privacygauge.leaderboards.guards import Exact
 from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.leaderboards.mechanism import Guard, GuardState, MarkedSubmission
-from privacygauge.leaderboards.naive_bayes import LinearScan, Majority, NaiveBayes
+from privacygauge.leaderboards.naive_bayes import Majority, NaiveBayes
 from privacygauge.leaderboards.oracle import Budget, Holdout
 from privacygauge.leaderboards.priors import from_logits
+from privacygauge.leaderboards.sequential import LinearScan
 
 SHARED = 1.0
 """Standard deviation of the errors that all teams share."""

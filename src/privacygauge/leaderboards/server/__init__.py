@@ -6,20 +6,36 @@ Needs the extra ``serve``; with PostgreSQL, also ``postgresql``.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.errors import InputError
 from privacygauge.leaderboards.oracle import Budget
-from privacygauge.leaderboards.server.extra import require_extra
 from privacygauge.runs.folder import scratch
 
 if TYPE_CHECKING:
     from privacygauge.leaderboards.metrics import Metric
     from privacygauge.leaderboards.server.board import Board
     from privacygauge.leaderboards.server.request_parsing import HiddenLabels
+
+
+def require_extra() -> None:
+    """Raise if a package of the extra ``serve`` cannot be imported.
+
+    Raises
+    ------
+    InputError
+        One line that names the packages and how to install them.
+    """
+    absent = [name for name in ("fastapi", "uvicorn", "sqlalchemy") if find_spec(name) is None]
+    if absent:
+        raise InputError(
+            f"the scoring server needs {', '.join(absent)}: pip install 'privacygauge[serve]'"
+        )
 
 
 def open_board(
@@ -89,19 +105,25 @@ def open_board(
     return open_or_begin(database, hidden.values, wanted, budget or Budget())
 
 
+class BoardSettings(TypedDict, total=False):
+    """Settings of a board that a scoring script may give, as `open_board` takes them."""
+
+    n_classes: int | None
+    guard: str | None
+    scope: str | None
+    budget: Budget | None
+    metric: str | Metric | None
+
+
 def score(
     submitted: ArrayLike,
     *,
     account: str,
     labels: ArrayLike,
     database: str | Path,
-    n_classes: int | None = None,
-    guard: str | None = None,
-    scope: str | None = None,
-    budget: Budget | None = None,
-    metric: str | Metric | None = None,
     key: str | None = None,
     trial: bool = False,
+    **settings: Unpack[BoardSettings],
 ) -> float:
     """Return the guard's answer to one submission, in [0, 1]: the server's work without HTTP.
 
@@ -114,7 +136,7 @@ def score(
         A label in 0..n_classes-1 for every point.
     account : str
         Submitter, as the platform names them; a new account is created.
-    labels, database, n_classes, guard, scope, budget, metric
+    labels, database
         As for `open_board`.
     key : str, optional
         The platform's number of this submission: scored again, it gets the same answer and is
@@ -122,6 +144,8 @@ def score(
     trial : bool, default False
         For the owner, to try a scoring script: return the answer that the first submission of a new
         board would get. The database is neither read nor made, and nothing is charged.
+    **settings
+        n_classes, guard, scope, budget and metric, as for `open_board`.
 
     Raises
     ------
@@ -130,16 +154,11 @@ def score(
     BudgetError
         If nothing is left for this account.
     """
+    if trial:
+        settings["budget"] = None
     with scratch() if trial else nullcontext() as folder:
-        board = open_board(
-            database if folder is None else Path(folder) / "trial.sqlite",
-            labels,
-            n_classes=n_classes,
-            guard=guard,
-            scope=scope,
-            budget=None if trial else budget,
-            metric=metric,
-        )
+        place = database if folder is None else Path(folder) / "trial.sqlite"
+        board = open_board(place, labels, **settings)
         try:
             board.admit(account)
             return board.submit(account, submitted, key=None if trial else key).score

@@ -61,7 +61,8 @@ def revoke_token(engine: Engine, name: str) -> None:
     checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
-        _set_token(connection, name, None, None)
+        gone = {"token_id": None, "token_digest": None}
+        connection.execute(update(ACCOUNT).where(ACCOUNT.c.name == name).values(gone))
 
 
 def admit(engine: Engine, name: str) -> None:
@@ -140,15 +141,9 @@ def _skeleton(name: str) -> str:
 def _give_token(connection: Connection, name: str) -> str:
     token_id = secrets.token_hex(8)
     secret = secrets.token_hex(32)
-    _set_token(connection, name, token_id, _digest(secret))
-    return f"{token_id}.{secret}"
-
-
-def _set_token(
-    connection: Connection, name: str, token_id: str | None, digest: bytes | None
-) -> None:
-    values = {"token_id": token_id, "token_digest": digest}
+    values = {"token_id": token_id, "token_digest": _digest(secret)}
     connection.execute(update(ACCOUNT).where(ACCOUNT.c.name == name).values(values))
+    return f"{token_id}.{secret}"
 
 
 # "surrogatepass": a token may hold anything that a client sends, and must be refused, not fail.

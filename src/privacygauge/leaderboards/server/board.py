@@ -167,16 +167,26 @@ class Board:
                 f"key must be 1 to {_LONGEST_KEY} printable ASCII characters, got {len(key)} "
                 "characters: a random UUID is a good one"
             )
-        sent = self._checked(labels)
+        sent = self.holdout.metric.submission(labels, self.n, self.holdout.n_classes)
         marked = self.holdout.marked(self.part(sent, private=False), claimed)
         asked = _CheckedSubmission(sent, marked, hashlib.sha256(content(sent)).hexdigest(), key)
         with self.turn, writing(self.engine) as connection:
             # Before the limits: a submission that was answered costs nothing when it is sent again.
             board = _row(connection)
             holder = accounts.known_account(connection, account)
-            earlier = _of_key(connection, holder, key=key, digest=asked.digest, claimed=claimed)
+            earlier = None
+            if key is not None:
+                own = SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.key == key
+                query = select(SUBMISSION, ACCOUNT.c.name).join(ACCOUNT).where(*own)
+                earlier = connection.execute(query).mappings().one_or_none()
             if earlier is not None:
-                return earlier
+                # The key must not become a way to score other labels for free.
+                if (earlier["digest"], earlier["claimed"]) != (asked.digest, claimed):
+                    raise KeyConflictError(
+                        f"the key {key} stands for submission {earlier['number']}, which had other "
+                        "content: take a new key for a new submission"
+                    )
+                return receipt_of(earlier)
             self._check_limits(connection, board, holder)
             return self._answered(connection, board, holder, asked, time=now())
 
@@ -203,7 +213,18 @@ class Board:
     def _check_limits(self, connection: Connection, board: RowMapping, holder: RowMapping) -> None:
         time = now()
         contest.check_open(connection, time)
-        _charge(self._left(board, holder), board, holder)
+        left = self._left(board, holder)
+        if holder["hidden"]:
+            raise HiddenError(f"{holder['name']} was taken off this board: ask its owner")
+        if left.account == 0:
+            raise BudgetError(
+                f"the budget of {holder['name']} is used up: {holder['used']} of "
+                f"{board['per_account']} submissions were answered"
+            )
+        if left.total == 0:
+            raise BudgetError(
+                f"the budget of this board is used up: {board['used']} submissions were answered"
+            )
         contest.check_day(connection, board, holder, time)
 
     def again(
@@ -241,7 +262,15 @@ class Board:
         marked = asked.marked
         # Holder 0 is the board as a whole.
         held = 0 if self.scope == "board" else int(holder["id"])
-        before, shown = self._remembered(connection, board, held, holder["name"])
+        # The state, and the number of the submission on display; -1 if the state is new.
+        row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
+        if row is None:
+            key = self.first_key(bytes(board["state_key"]), held, holder["name"])
+            before = self.guard.start(key)
+            shown = -1
+        else:
+            before = guard_state(row, len(self.holdout))
+            shown = int(row["about"])
         score, after = self.guard.answer(marked, before)
         number = board["used"] + 1
         own = is_about_submission(before, after)
@@ -262,9 +291,25 @@ class Board:
             connection.execute(insert(STATE).values(holder=held, **state))
         else:
             connection.execute(update(STATE).where(STATE.c.holder == held).values(state))
-        _write(connection, holder, receipt=receipt, key=asked.key, claimed=marked.claimed)
-        exact = self._exact(asked.sent, marked)
-        connection.execute(insert(EXACT).values(number=number, **exact))
+        logged = asdict(receipt) | {"claimed": marked.claimed, "key": asked.key}
+        del logged["account"]
+        connection.execute(insert(SUBMISSION).values(account_id=holder["id"], **logged))
+        best = holder["best"]
+        best_number = holder["best_number"]
+        # Only an answer about this submission can be the account's best.
+        if own and (best is None or receipt.score > best):
+            best = receipt.score
+            best_number = number
+        values = {"used": holder["used"] + 1, "best": best, "best_number": best_number}
+        connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == holder["id"]).values(values))
+        # The exact scores on both parts, for the owner alone.
+        metric = self.holdout.metric
+        public = metric.score(marked.labels, marked.truth)
+        private = None
+        if self.private is not None:
+            part = self.part(asked.sent, private=True)
+            private = metric.score(part, self.private.labels)
+        connection.execute(insert(EXACT).values(number=number, public=public, private=private))
         if board["keep"]:
             kept = pack_submission(asked.sent, marked.n_classes)
             connection.execute(insert(KEPT).values(number=number, content=kept))
@@ -291,15 +336,6 @@ class Board:
         """Close every connection to the database."""
         self.engine.dispose()
 
-    def _remembered(
-        self, connection: Connection, board: RowMapping, held: int, account: str
-    ) -> tuple[GuardState, int]:
-        """Return a state, and the number of the submission on display; -1 if it is new."""
-        row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
-        if row is not None:
-            return guard_state(row, len(self.holdout)), int(row["about"])
-        return self.guard.start(self.first_key(bytes(board["state_key"]), held, account)), -1
-
     def first_key(self, key: bytes, held: int, account: str) -> bytes:
         """Return the key of a new state, of the account's or the board's (`held` 0).
 
@@ -311,21 +347,9 @@ class Board:
         whose = account.encode() if held else b""
         return hashlib.blake2b(whose, key=key, digest_size=16).digest()
 
-    def _checked(self, labels: ArrayLike) -> Values:
-        return self.holdout.metric.submission(labels, self.n, self.holdout.n_classes)
-
     def part(self, sent: Values, *, private: bool) -> Values:
         """Return the part of a checked submission on the private points, or on the public ones."""
         return sent if self.public is None else sent[self.public != private]
-
-    def _exact(self, sent: Values, marked: MarkedSubmission) -> dict[str, float | None]:
-        """Return the exact scores of a submission on both parts, for the owner alone."""
-        metric = self.holdout.metric
-        hidden = self.private
-        private = None
-        if hidden is not None:
-            private = metric.score(self.part(sent, private=True), hidden.labels)
-        return {"public": metric.score(marked.labels, marked.truth), "private": private}
 
     def _left(self, board: RowMapping, holder: RowMapping) -> RemainingBudget:
         return RemainingBudget(
@@ -342,7 +366,8 @@ class Board:
         budget = Budget(total=board["total"], nats=board["nats"])
         accounts = None if self.scope == "board" else max(1, board["asking"] + further)
         n = len(self.holdout)
-        most = _most_submissions(self.guard.name, budget, n, board["n_classes"], accounts)
+        m = board["n_classes"]
+        most = _most_submissions(self.guard.name, budget, n, m, accounts=accounts)
         return None if most is None else max(0, most - board["used"])
 
 
@@ -374,8 +399,8 @@ def receipt_of(row: RowMapping) -> Receipt:
     )
 
 
-@lru_cache(maxsize=16)
 # Searching for the largest number of submissions takes a while, and the arguments rarely change.
+@lru_cache(maxsize=16)
 def _most_submissions(
     guard: str, budget: Budget, n: int, n_classes: int, accounts: int | None
 ) -> int | None:
@@ -387,66 +412,6 @@ def _row(connection: Connection) -> RowMapping:
     if row is None:
         raise InputError("the database holds no board any more: start the server again")
     return row
-
-
-def _of_key(
-    connection: Connection,
-    holder: RowMapping,
-    key: str | None,
-    digest: str,
-    claimed: float | None,
-) -> Receipt | None:
-    if key is None:
-        return None
-    query = (
-        select(SUBMISSION, ACCOUNT.c.name)
-        .join(ACCOUNT)
-        .where(SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.key == key)
-    )
-    row = connection.execute(query).mappings().one_or_none()
-    if row is None:
-        return None
-    # The key must not become a way to score other labels for free.
-    if (row["digest"], row["claimed"]) != (digest, claimed):
-        raise KeyConflictError(
-            f"the key {key} stands for submission {row['number']}, which had other content: take "
-            "a new key for a new submission"
-        )
-    return receipt_of(row)
-
-
-def _charge(left: RemainingBudget, board: RowMapping, holder: RowMapping) -> None:
-    if holder["hidden"]:
-        raise HiddenError(f"{holder['name']} was taken off this board: ask its owner")
-    if left.account == 0:
-        raise BudgetError(
-            f"the budget of {holder['name']} is used up: {holder['used']} of "
-            f"{board['per_account']} submissions were answered"
-        )
-    if left.total == 0:
-        raise BudgetError(
-            f"the budget of this board is used up: {board['used']} submissions were answered"
-        )
-
-
-def _write(
-    connection: Connection,
-    holder: RowMapping,
-    receipt: Receipt,
-    key: str | None,
-    claimed: float | None,
-) -> None:
-    row = asdict(receipt) | {"account_id": holder["id"], "claimed": claimed, "key": key}
-    del row["account"]
-    connection.execute(insert(SUBMISSION).values(row))
-    best = holder["best"]
-    number = holder["best_number"]
-    # Only an answer about this submission can be the account's best.
-    if receipt.about == receipt.number and (best is None or receipt.score > best):
-        best = receipt.score
-        number = receipt.number
-    query = update(ACCOUNT).where(ACCOUNT.c.id == holder["id"])
-    connection.execute(query.values(used=holder["used"] + 1, best=best, best_number=number))
 
 
 def is_about_submission(before: GuardState, after: GuardState) -> bool:

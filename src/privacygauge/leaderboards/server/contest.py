@@ -149,12 +149,6 @@ def phases(connection: Connection) -> list[RowMapping]:
     return list(connection.execute(select(PHASE).order_by(PHASE.c.opens)).mappings())
 
 
-def has_ended(connection: Connection, now: str) -> bool:
-    """Return whether there were phases, and all are over."""
-    found = phases(connection)
-    return bool(found) and all(phase["closes"] <= now for phase in found)
-
-
 def check_open(connection: Connection, now: str) -> None:
     """Raise `ClosedError` if no phase takes submissions at this moment, or results are public.
 
@@ -247,7 +241,9 @@ def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now
         most = 1 if board is None else board["finals"]
         if len(chosen) > most:
             raise InputError(f"at most {most} submissions can be chosen, got {len(chosen)}")
-        if has_ended(connection, now) or (board is not None and board["published"]):
+        found_phases = phases(connection)
+        over = bool(found_phases) and all(phase["closes"] <= now for phase in found_phases)
+        if over or (board is not None and board["published"]):
             raise ClosedError("the contest has ended: the choice stands")
         of = owned_by(connection, holder["id"])
         own = SUBMISSION.c.account_id.in_(of), SUBMISSION.c.number.in_(chosen)

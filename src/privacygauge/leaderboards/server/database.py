@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -41,7 +42,6 @@ from sqlalchemy.schema import CreateColumn
 
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.mechanism import GuardState
-from privacygauge.leaderboards.server.extra import require_extra
 
 VERSION = 4
 """Version of this schema. Databases of versions 2 and 3 are migrated to it, others refused."""
@@ -316,11 +316,47 @@ def engine_of(database: str | Path) -> Engine:
 
     So a command that has yet to check its arguments leaves nothing behind if they are wrong.
     """
-    url = _url(database)
-    if url.get_backend_name() == "sqlite":
-        return _sqlite(url)
-    require_extra(("psycopg",), "postgresql")
-    return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
+    given = str(database)
+    try:
+        url = make_url(given) if "://" in given else URL.create("sqlite", database=given)
+    except ArgumentError:
+        # Without the cause, which quotes the password.
+        raise InputError(
+            "database must be a file or a URL such as postgresql://user@host/name"
+        ) from None
+    backend = url.get_backend_name()
+    if backend in ("postgresql", "postgres"):
+        if find_spec("psycopg") is None:
+            raise InputError(
+                "the scoring server needs psycopg: pip install 'privacygauge[postgresql]'"
+            )
+        url = url.set(drivername="postgresql+psycopg")
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
+    if backend != "sqlite" or ("://" in given and url.database in (None, "", ":memory:")):
+        raise InputError(
+            f"database must be a file or a URL of sqlite or postgresql, got one of {backend}"
+        )
+    url = url.set(drivername="sqlite", database=str(Path(str(url.database)).absolute()))
+    engine = create_engine(
+        url, hide_parameters=True, connect_args={"timeout": _SECONDS}, **_CONNECTIONS
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        # The driver's own BEGIN comes too late, before the first change, when it may be refused.
+        connection.isolation_level = None
+        # WAL lets readers go on during a write; FULL keeps an answered submission through a power
+        # failure.
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITE)
+        # IMMEDIATE takes the write lock at the beginning, and so waits for other writers.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
 
 
 def database_name(engine: Engine) -> str:
@@ -367,82 +403,6 @@ def wait_for_makers(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _MAKING})
 
 
-def _url(database: str | Path) -> URL:
-    if "://" not in str(database):
-        return URL.create("sqlite", database=str(Path(database).absolute()))
-    try:
-        url = make_url(str(database))
-    except ArgumentError:
-        # Without the cause, which quotes the password.
-        raise InputError(
-            "database must be a file or a URL such as postgresql://user@host/name"
-        ) from None
-    backend = url.get_backend_name()
-    if backend == "sqlite" and url.database not in (None, "", ":memory:"):
-        return url.set(drivername="sqlite", database=str(Path(str(url.database)).absolute()))
-    if backend in ("postgresql", "postgres"):
-        return url.set(drivername="postgresql+psycopg")
-    raise InputError(
-        f"database must be a file or a URL of sqlite or postgresql, got one of {backend}"
-    )
-
-
-def _sqlite(url: URL) -> Engine:
-    engine = create_engine(
-        url, hide_parameters=True, connect_args={"timeout": _SECONDS}, **_CONNECTIONS
-    )
-
-    @event.listens_for(engine, "connect")
-    def _prepare(connection: Any, _record: object) -> None:
-        # The driver's own BEGIN comes too late, before the first change, when it may be refused.
-        connection.isolation_level = None
-        # WAL lets readers go on during a write; FULL keeps an answered submission through a power
-        # failure.
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(_WRITE)
-        # IMMEDIATE takes the write lock at the beginning, and so waits for other writers.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Refuse a file that is another program's database; not even its journal is changed."""
-    if not path.is_file() or not path.stat().st_size:
-        return
-    uri = f"file:{quote(str(path))}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, uri=True, timeout=_SECONDS)) as found:
-            rows = found.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    except sqlite3.Error as error:
-        raise InputError(
-            f"the database {path} cannot be used: {error}; name another file with --database"
-        ) from error
-    names = [str(name) for (name,) in rows]
-    if names and SCHEMA.name not in names:
-        raise InputError(
-            f"{path} is a database of something else, with the table {names[0]}: name another file "
-            "with --database"
-        )
-
-
-def _own_file(path: Path) -> None:
-    """Create the file, readable by its owner alone: a guard's state is as secret as the labels.
-
-    SQLite gives its side files the same permissions.
-    """
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as error:
-        raise InputError(
-            f"the database {path} cannot be opened ({error.strerror}): choose another file"
-        ) from error
-
-
 @contextmanager
 def _transaction(engine: Engine) -> Iterator[Connection]:
     with engine.connect() as plain:
@@ -452,16 +412,68 @@ def _transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _make_ready(engine: Engine) -> None:
-    """Create missing tables, once per engine."""
+    """Create missing tables, and bring those of an older version up to this one, once per engine.
+
+    A file that is another program's database is refused; not even its journal is changed.
+    """
     if engine.get_execution_options().get(_READY):
         return
     try:
         if engine.dialect.name == "sqlite":
             file = Path(str(engine.url.database))
-            _refuse_foreign(file)
-            _own_file(file)
+            names = []
+            if file.is_file() and file.stat().st_size:
+                uri = f"file:{quote(str(file))}?mode=ro"
+                query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+                try:
+                    with closing(sqlite3.connect(uri, uri=True, timeout=_SECONDS)) as found:
+                        names = [str(name) for (name,) in found.execute(query).fetchall()]
+                except sqlite3.Error as error:
+                    raise InputError(
+                        f"the database {file} cannot be used: {error}; name another file with "
+                        "--database"
+                    ) from error
+            if names and SCHEMA.name not in names:
+                raise InputError(
+                    f"{file} is a database of something else, with the table {names[0]}: name "
+                    "another file with --database"
+                )
+            # Readable by its owner alone: a guard's state is as secret as the labels. SQLite gives
+            # its side files the same permissions.
+            try:
+                os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+            except OSError as error:
+                raise InputError(
+                    f"the database {file} cannot be opened ({error.strerror}): choose another file"
+                ) from error
         with _transaction(engine) as connection:
-            _make_tables(connection)
+            wait_for_makers(connection)
+            if not inspect(connection).has_table(SCHEMA.name):
+                METADATA.create_all(connection)
+                for statement in TRIGGERS[connection.dialect.name]:
+                    connection.exec_driver_sql(statement)
+                connection.execute(insert(SCHEMA).values(version=VERSION))
+            versions = connection.execute(select(SCHEMA.c.version)).scalars().all()
+            if len(versions) == 1 and versions[0] in ADDED:
+                # Add the tables and columns that a database of an older version lacks.
+                METADATA.create_all(connection)
+                older = [added for version, added in ADDED.items() if version >= versions[0]]
+                lacking = [BOARD.c[name] for added in older for name in added]
+                if versions[0] == min(ADDED):
+                    lacking += [ACCOUNT.c.per_day, ACCOUNT.c.merged_into]
+                for column in lacking:
+                    definition = CreateColumn(column).compile(dialect=connection.dialect)
+                    table = column.table.name
+                    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
+                # A contest that has begun keeps the rule that its teams know.
+                connection.execute(update(BOARD).values(judged_by="shown"))
+                connection.execute(update(SCHEMA).values(version=VERSION))
+            elif versions != [VERSION]:
+                raise InputError(
+                    f"the database has schema {', '.join(map(str, versions)) or 'none'}, this "
+                    f"PrivacyGauge reads {min(ADDED)} to {VERSION}: finish the contest with the "
+                    "version that began it, or name a new database with --database"
+                )
     except DBAPIError as error:
         engine.dispose()
         reason = str(error.orig).strip().splitlines()[0]
@@ -472,37 +484,3 @@ def _make_ready(engine: Engine) -> None:
         engine.dispose()
         raise
     engine.update_execution_options(**{_READY: True})
-
-
-def _make_tables(connection: Connection) -> None:
-    wait_for_makers(connection)
-    if not inspect(connection).has_table(SCHEMA.name):
-        METADATA.create_all(connection)
-        for statement in TRIGGERS[connection.dialect.name]:
-            connection.exec_driver_sql(statement)
-        connection.execute(insert(SCHEMA).values(version=VERSION))
-    versions = connection.execute(select(SCHEMA.c.version)).scalars().all()
-    if len(versions) == 1 and versions[0] in ADDED:
-        _bring_up(connection, versions[0])
-    elif versions != [VERSION]:
-        raise InputError(
-            f"the database has schema {', '.join(map(str, versions)) or 'none'}, this PrivacyGauge "
-            f"reads {min(ADDED)} to {VERSION}: finish the contest with the version "
-            "that began it, or name a new database with --database"
-        )
-
-
-def _bring_up(connection: Connection, version: int) -> None:
-    """Add the tables and columns that a database of an older version lacks."""
-    METADATA.create_all(connection)
-    lacking = [
-        BOARD.c[name] for older, names in ADDED.items() if older >= version for name in names
-    ]
-    if version == min(ADDED):
-        lacking += [ACCOUNT.c.per_day, ACCOUNT.c.merged_into]
-    for added in lacking:
-        column = CreateColumn(added).compile(dialect=connection.dialect)
-        connection.exec_driver_sql(f"ALTER TABLE {added.table.name} ADD COLUMN {column}")
-    # A contest that has begun keeps the rule that its teams know.
-    connection.execute(update(BOARD).values(judged_by="shown"))
-    connection.execute(update(SCHEMA).values(version=VERSION))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sqlalchemy import Connection, Engine, RowMapping, delete, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
 
 from privacygauge.core.checks import Bools
 from privacygauge.errors import InputError
@@ -73,9 +73,47 @@ def open_or_begin(
                     f"{metric.name}: begin another database"
                 )
             truth = metric.truth(labels, None)[0]
-            _check_same(row, truth, wanted, database_name(engine))
-            ids = _same_names(connection, "points", wanted.ids, database_name(engine))
-            classes = _same_names(connection, "classes", wanted.classes, database_name(engine))
+            name = database_name(engine)
+            check_labels(row, truth, name)
+            if wanted.n_classes not in (None, row["n_classes"]):
+                raise InputError(
+                    f"{name} belongs to {row['n_classes']} classes, got {wanted.n_classes}: leave "
+                    "the number out, or name another database"
+                )
+            mask = public_of(row)
+            if wanted.guard is not None:
+                seen = truth if mask is None else truth[mask]
+                guard = guard_for(guard_named(wanted.guard), metric, seen)
+                if guard.name != row["guard"]:
+                    raise InputError(
+                        f"{name} belongs to the guard {row['guard']}, got {guard.name}: what was "
+                        "shown cannot be taken back, so begin another database for another guard"
+                    )
+            if wanted.scope not in (None, row["scope"]):
+                raise InputError(
+                    f"{name} belongs to a guard for each {row['scope']}, got {wanted.scope}: begin "
+                    "another database"
+                )
+            if wanted.keep not in (None, row["keep"]):
+                raise InputError(
+                    f"{name} was begun {'with' if row['keep'] else 'without'} keeping submissions: "
+                    "begin another database"
+                )
+            if wanted.public is not None:
+                if mask is None:
+                    raise InputError(
+                        f"{name} was begun without a private part: begin another database"
+                    )
+                # Drawn class by class, a part holds its share of the points within one of each.
+                drawn = int(np.count_nonzero(mask))
+                if abs(drawn - wanted.public * len(mask)) > 1:
+                    raise InputError(
+                        f"{name} belongs to a public part of {drawn:,} of {len(mask):,} points, "
+                        f"got the share {wanted.public:g}: leave the share out, or begin another "
+                        "database"
+                    )
+            ids = _same_names(connection, "points", wanted.ids, name)
+            classes = _same_names(connection, "classes", wanted.classes, name)
             limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
             given = {name: value for name, value in limits.items() if value is not None}
             if given:
@@ -151,13 +189,8 @@ def check_labels(row: RowMapping, truth: Values, name: str) -> None:
 
 
 UNFINISHED = "unfinished"
-"""Key in the table of names that marks a database into which a board is being scored again."""
-
-
-def mark_unfinished(connection: Connection) -> None:
-    """Mark an empty database, so that it is never opened as a board of its own."""
-    connection.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
-    connection.execute(insert(NAMES).values(of=UNFINISHED, names=b""))
+"""Key in the table of names that marks a database into which a board is being scored again: it is
+never opened as a board of its own."""
 
 
 def _names_row(connection: Connection, of: str) -> bytes | None:
@@ -239,8 +272,23 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
         )
     truth, n_classes = metric.truth(labels, wanted.n_classes)
     mask = wanted.mask
-    if wanted.public is not None:
-        mask = _draw_public(truth, metric, wanted.public)
+    if (share := wanted.public) is not None:
+        # Public points from every class if possible. The generator cannot be reproduced: an
+        # attacker who knew the points would tune on the others.
+        rng = np.random.default_rng(secrets.randbits(128))
+        order = rng.permutation(len(truth))
+        groups = truth[order] if truth.dtype.kind == "i" else np.zeros(len(truth))
+        order = order[np.argsort(groups, kind="stable")]
+        # Evenly along the sorted order, so that each class gives its share. Systematic sampling
+        # with a random start.
+        steps = np.floor(np.arange(len(truth) + 1) * share + rng.random())
+        mask = np.zeros(len(truth), np.bool_)
+        mask[order] = np.diff(steps) > 0
+        for part in (mask, ~mask):
+            if not part.any():
+                raise InputError(f"public leaves a part of {len(truth)} points empty, got {share}")
+            # Raise if a part lacks what the metric needs.
+            metric.truth(truth[part], None)
     seen = truth if mask is None else truth[mask]
     if wanted.guard is None:
         guard = default_guard_of(Holdout(seen, n_classes, metric))
@@ -268,28 +316,6 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
     }
 
 
-def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
-    """Draw the public points, a mask (n,), from every class if possible.
-
-    The generator cannot be reproduced: an attacker who knew the points would tune on the others.
-    """
-    rng = np.random.default_rng(secrets.randbits(128))
-    order = rng.permutation(len(truth))
-    groups = truth[order] if truth.dtype.kind == "i" else np.zeros(len(truth))
-    order = order[np.argsort(groups, kind="stable")]
-    # Evenly along the sorted order, so that each class gives its share. Systematic sampling with a
-    # random start.
-    steps = np.floor(np.arange(len(truth) + 1) * share + rng.random())
-    mask = np.zeros(len(truth), np.bool_)
-    mask[order] = np.diff(steps) > 0
-    for part in (mask, ~mask):
-        if not part.any():
-            raise InputError(f"public leaves a part of {len(truth)} points empty, got {share}")
-        # Raise if a part lacks what the metric needs.
-        metric.truth(truth[part], None)
-    return mask
-
-
 def public_of(row: RowMapping) -> Bools | None:
     """Return the mask, (n,), of the points that the guard sees; None for all."""
     if row["public"] is None:
@@ -312,46 +338,6 @@ def require_code(metric: Metric) -> Metric:
             "database alone has no code run"
         )
     return metric
-
-
-def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str) -> None:
-    other = f"{name} belongs to"
-    check_labels(row, truth, name)
-    if wanted.n_classes not in (None, row["n_classes"]):
-        raise InputError(
-            f"{other} {row['n_classes']} classes, got {wanted.n_classes}: leave the number out, or "
-            "name another database"
-        )
-    if wanted.guard is not None:
-        mask = public_of(row)
-        seen = truth if mask is None else truth[mask]
-        metric = wanted.metric if wanted.metric_name is not None else metric_named(row["metric"])
-        guard = guard_for(guard_named(wanted.guard), metric, seen)
-        if guard.name != row["guard"]:
-            raise InputError(
-                f"{other} the guard {row['guard']}, got {guard.name}: what was shown cannot be "
-                "taken back, so begin another database for another guard"
-            )
-    if wanted.scope not in (None, row["scope"]):
-        raise InputError(
-            f"{other} a guard for each {row['scope']}, got {wanted.scope}: begin another database"
-        )
-    if wanted.keep not in (None, row["keep"]):
-        raise InputError(
-            f"{name} was begun {'with' if row['keep'] else 'without'} keeping submissions: begin "
-            "another database"
-        )
-    if wanted.public is not None and row["public"] is None:
-        raise InputError(f"{name} was begun without a private part: begin another database")
-    mask = public_of(row)
-    # Drawn class by class, a part holds its share of the points within one of each class.
-    if wanted.public is not None and mask is not None:
-        drawn = int(np.count_nonzero(mask))
-        if abs(drawn - wanted.public * len(mask)) > 1:
-            raise InputError(
-                f"{other} a public part of {drawn:,} of {len(mask):,} points, got the share "
-                f"{wanted.public:g}: leave the share out, or begin another database"
-            )
 
 
 def _digest(truth: Values, key: bytes) -> bytes:

@@ -82,14 +82,6 @@ def _bytes_of_text(text: str) -> int:
     return max(len(text.encode()), len(json.dumps(text)) - 2)
 
 
-def most_bytes(board: Board) -> int:
-    """Return the largest number of bytes of a submission to a board."""
-    hidden = board.holdout
-    return largest_body(
-        board.n, hidden.n_classes, metric=hidden.metric, ids=board.ids, classes=board.classes
-    )
-
-
 def check_head(content_type: str | None, length: str | None, most: int) -> str:
     """Return the type of a body, JSON, NPY or CSV, from its headers alone.
 
@@ -158,16 +150,6 @@ class Form:
     by_class: bool = False
     """Whether the columns of a table are classes, matched by their names."""
 
-    def with_composed_names(self) -> Form:
-        """Return the form with letters and accents as one sign, or itself if names become equal."""
-        ids, classes = (
-            None if names is None else tuple(normalize("NFC", name) for name in names)
-            for names in (self.ids, self.classes)
-        )
-        if any(names is not None and len(set(names)) < len(names) for names in (ids, classes)):
-            return self
-        return replace(self, ids=ids, classes=classes)
-
 
 PLAIN = Form()
 """Form with one number per point."""
@@ -203,7 +185,15 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
                 raise error from None
             if lines.isascii():
                 raise
-            return _table_in(composed, form.with_composed_names())
+            # Names in the same way, unless some become equal by it.
+            ids, classes = (
+                None if names is None else tuple(normalize("NFC", name) for name in names)
+                for names in (form.ids, form.classes)
+            )
+            given = [names for names in (ids, classes) if names is not None]
+            if all(len(set(names)) == len(names) for names in given):
+                form = replace(form, ids=ids, classes=classes)
+            return _table_in(composed, form)
     return _array_in(body, form.columns) if kind == NPY else _list_in(body, form)
 
 
@@ -234,7 +224,19 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
         raise InputError(
             f"the body must begin with the line id,label, got {first.strip()[:_SHOWN]!a}"
         )
-    order = _class_columns([name.strip() for name in head[1:]], form)
+    # The place of each class among the columns; all in order if none is a class.
+    names = [name.strip() for name in head[1:]]
+    order = list(range(len(names)))
+    if form.by_class and form.classes is not None and len(names) > 1:
+        # Names such as "prob_cat" for the class "cat", unless the classes are called that
+        # themselves.
+        plain = [_BEFORE_CLASS.sub("", name) for name in names]
+        if sorted(plain) != sorted(form.classes):
+            plain = names
+        if sorted(plain) != sorted(form.classes):
+            classes = ",".join(form.classes[:5]) + ",..." * (len(form.classes) > 5)
+            raise InputError(f"the columns must be called as the classes are: id,{classes}")
+        order = [plain.index(name) for name in form.classes]
     read = _read_quickly(memoryview(body)[end + 1 :], len(head), form, sign=sign)
     if read is not None:
         return read[:, 0] if read.shape[1] == 1 else read[:, order]
@@ -263,9 +265,18 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
         raise InputError(f"every line must have {len(head) - 1} numbers behind its id") from error
-    values = np.column_stack([_numbers(table[column], form) for column in range(1, len(head))])
+    # Cells as numbers; NaN for those that are none.
+    named = form.classes is not None and not form.by_class
+    values = np.empty((len(table), len(head) - 1))
+    for column in range(1, len(head)):
+        cells: Any = table[column]
+        if form.classes is not None and named:
+            codes = _index(form.classes).get_indexer(cells.astype(str).str.strip())
+            values[:, column - 1] = np.where(codes < 0, np.nan, codes)
+        else:
+            numbers = pd.to_numeric(cells, errors="coerce")
+            values[:, column - 1] = numbers.to_numpy(np.float64, na_value=np.nan)
     if wrong := np.flatnonzero(np.isnan(values).any(axis=1)).tolist():
-        named = form.classes is not None and not form.by_class
         wanted = "a class of the test set" if named else f"{len(head) - 1} numbers"
         raise InputError(f"line {wrong[0] + 2} must have {wanted}")
     # Lines may come in any order: the id gives the place.
@@ -334,21 +345,6 @@ def _arrow_texts(names: tuple[str, ...]) -> Any:
     return pa.array(names, pa.string())
 
 
-def _class_columns(names: Sequence[str], form: Form) -> list[int]:
-    """Return the place of each class among a table's columns; all in order if none is a class."""
-    places = list(range(len(names)))
-    if not form.by_class or form.classes is None or len(names) == 1:
-        return places
-    # Names such as "prob_cat" for the class "cat", unless the classes are called that themselves.
-    plain = [_BEFORE_CLASS.sub("", name) for name in names]
-    if sorted(plain) != sorted(form.classes):
-        plain = list(names)
-    if sorted(plain) != sorted(form.classes):
-        classes = ",".join(form.classes[:5]) + ",..." * (len(form.classes) > 5)
-        raise InputError(f"the columns must be called as the classes are: id,{classes}")
-    return [plain.index(name) for name in form.classes]
-
-
 def _places(ids: Any, names: tuple[str, ...] | None) -> NDArray[np.int64]:
     """Return the place of each line's id; every id must occur once."""
     import pandas as pd
@@ -380,19 +376,6 @@ def _index(names: tuple[str, ...]) -> Any:
     import pandas as pd
 
     return pd.Index(names)
-
-
-def _numbers(column: Any, form: Form) -> NDArray[np.float64]:
-    """Return a table's column as numbers; NaN for other cells."""
-    import pandas as pd
-
-    if form.classes is not None and not form.by_class:
-        codes = _index(form.classes).get_indexer(column.astype(str).str.strip())
-        return np.where(codes < 0, np.nan, codes)
-    found: NDArray[np.float64] = pd.to_numeric(column, errors="coerce").to_numpy(
-        np.float64, na_value=np.nan
-    )
-    return found
 
 
 def _list_in(body: bytes, form: Form) -> list[object]:

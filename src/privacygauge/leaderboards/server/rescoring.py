@@ -69,7 +69,6 @@ from privacygauge.leaderboards.server.opening import (
     board_of,
     first_row,
     in_board_order,
-    mark_unfinished,
     public_of,
     require_code,
 )
@@ -424,7 +423,8 @@ def rescore(
                 _require_no_board(new, database_name(engine))
                 # Kept before the work begins: a database that it leaves empty is not to be opened
                 # as a board without limits.
-                mark_unfinished(new)
+                new.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
+                new.execute(insert(NAMES).values(of=UNFINISHED, names=b""))
             with writing(engine) as new:
                 # Somebody else may have made one meanwhile.
                 _require_no_board(new, database_name(engine))
@@ -482,7 +482,21 @@ def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoa
     looked = func.least if new.dialect.name == "postgresql" else func.min
     new.execute(update(BOARD).values(looked_at=looked(BOARD.c.looked_at, BOARD.c.used)))
     hidden = tuple(row["name"] for row in accounts if row["hidden"] and not row["merged_into"])
-    return RescoredBoard(len(numbers), changed, hidden, tuple(_moved_teams(old, new)))
+    # Teams with a new place or score, by their new place.
+    before = _places(old)
+    moved = []
+    for name, (place, score) in _places(new).items():
+        earlier = before.get(name, (None, None))
+        if earlier != (place, score):
+            team = MovedTeam(
+                account=name,
+                before=earlier[1],
+                after=score,
+                place_before=earlier[0],
+                place_after=place,
+            )
+            moved.append(team)
+    return RescoredBoard(len(numbers), changed, hidden, tuple(moved))
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[Any, Any]]) -> None:
@@ -513,22 +527,6 @@ def _act_again(
     stays = max(named, key=len)
     rows = [known_account(connection, name) for name in (stays, goes)]
     absorb_account(board, connection, *rows)
-
-
-def _moved_teams(old: Connection, new: Connection) -> Iterator[MovedTeam]:
-    """Yield the teams with a new place or score, by their new place."""
-    before = _places(old)
-    after = _places(new)
-    for name, (place, score) in after.items():
-        earlier = before.get(name, (None, None))
-        if earlier != (place, score):
-            yield MovedTeam(
-                account=name,
-                before=earlier[1],
-                after=score,
-                place_before=earlier[0],
-                place_after=place,
-            )
 
 
 def _places(connection: Connection) -> dict[str, tuple[int | None, float | None]]:

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
-from json import dumps
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -67,6 +66,7 @@ class Outside:
             await self.app(scope, receive, send)
             return
         began = time.perf_counter()
+        host = scope["client"][0] if scope.get("client") else "unknown"
         seen = {"status": 500}
         body = UnreadBody(scope, receive)
 
@@ -88,11 +88,21 @@ class Outside:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         try:
-            wait = self.rate.wait(limited_address(_host(scope)))
+            wait = self.rate.wait(limited_address(host))
             app = too_often(wait) if wait else self.app
             await app(scope, body.receive, headed)
         finally:
-            LOGGER.info(_line(scope, seen["status"], time.perf_counter() - began))
+            # The route's path and not the request's, which may contain anything, even a token.
+            route = scope.get("route")
+            line = {
+                "method": scope["method"] if route else "other",
+                "path": getattr(route, "path", "unknown"),
+                "status": seen["status"],
+                "ms": round(1e3 * (time.perf_counter() - began), 1),
+                "address": host,
+                "account": scope.get("state", {}).get("account"),
+            }
+            LOGGER.info(line)
 
 
 _DISCARDED = 2**25
@@ -135,23 +145,6 @@ def too_often(wait: float) -> JSONResponse:
         429,
         headers={"Retry-After": str(seconds)},
     )
-
-
-def _host(scope: Message) -> str:
-    return scope["client"][0] if scope.get("client") else "unknown"
-
-
-def _line(scope: Message, status: int, seconds: float) -> dict[str, object]:
-    # The route's path and not the request's, which may contain anything, even a token.
-    route = scope.get("route")
-    return {
-        "method": scope["method"] if route else "other",
-        "path": getattr(route, "path", "unknown"),
-        "status": status,
-        "ms": round(1e3 * seconds, 1),
-        "address": _host(scope),
-        "account": scope.get("state", {}).get("account"),
-    }
 
 
 # Keys remembered by a rate limit; and bits of an IPv6 address that are one user's network.
@@ -223,47 +216,55 @@ _AGAIN = "send it again, with the same Idempotency-Key"
 _LATER = {"Retry-After": "5"}
 
 
-def _answering(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Any:
-    """Return the handler of an exception; by default with the exception's own message."""
+ANSWERED: tuple[type[Exception], ...] = (
+    InputError,
+    BudgetError,
+    BodyError,
+    RateError,
+    RequestValidationError,
+    SQLAlchemyError,
+    ClientDisconnect,
+    Exception,
+)
+"""Exceptions that `answer_problem` handles, with those derived from them."""
 
-    async def answer(_request: Request, error: Exception) -> JSONResponse:
-        if isinstance(error, SQLAlchemyError):
+
+async def answer_problem(_request: Request, error: Any) -> JSONResponse:
+    """Return the answer to a request that failed, by the class of the error."""
+    headers: Mapping[str, str] | None = None
+    detail = " ".join(str(error).split())
+    match error:
+        case RateError():
+            return too_often(error.wait)
+        case BodyError():
+            status = error.status
+            detail = str(error)
+            # The rest of the body is not read, so nothing else can follow on this connection.
+            headers = {"Connection": "close"}
+        case RequestValidationError():
+            status = 422
+            first = error.errors()[0]
+            detail = f"{first['loc'][-1]}: {first['msg']}"
+        case KeyConflictError():
+            status = 409
+        case InputError():
+            status = 422
+        case BudgetError():
+            status = 403
+        case SQLAlchemyError():
             LOGGER.error("database: %s", type(error).__name__)
-        told = detail or " ".join(str(error).split())
-        return JSONResponse(asdict(Problem(told)), status, headers)
-
-    return answer
-
-
-async def _of_rate(_request: Request, error: Any) -> JSONResponse:
-    return too_often(error.wait)
-
-
-async def _of_body(_request: Request, error: Any) -> JSONResponse:
-    # The rest of the body is not read, so nothing else can follow on this connection.
-    return JSONResponse({"detail": str(error)}, error.status, {"Connection": "close"})
-
-
-async def _of_validation(_request: Request, error: Any) -> JSONResponse:
-    first = error.errors()[0]
-    return JSONResponse({"detail": f"{first['loc'][-1]}: {first['msg']}"}, 422)
-
-
-ANSWERS: dict[type[Exception], Any] = {
-    InputError: _answering(422),
-    KeyConflictError: _answering(409),
-    BudgetError: _answering(403),
-    BodyError: _of_body,
-    RateError: _of_rate,
-    RequestValidationError: _of_validation,
-    SQLAlchemyError: _answering(
-        503, f"the database does not answer: {_AGAIN}", {"Retry-After": "5"}
-    ),
-    ClientDisconnect: _answering(400, "the body must arrive as a whole"),
-    # Outside of all others, so that nothing else puts the headers on; the log has the error.
-    Exception: _answering(500, f"the server failed: {_AGAIN}", HEADERS),
-}
-"""Handler of each exception."""
+            status = 503
+            detail = f"the database does not answer: {_AGAIN}"
+            headers = _LATER
+        case ClientDisconnect():
+            status = 400
+            detail = "the body must arrive as a whole"
+        case _:
+            status = 500
+            detail = f"the server failed: {_AGAIN}"
+            # Outside of all others: nothing else puts the headers on. The log has the error.
+            headers = HEADERS
+    return JSONResponse(asdict(Problem(detail)), status, headers)
 
 
 @dataclass(frozen=True)
@@ -304,7 +305,7 @@ class _Limited(H11Protocol):
         super().connection_made(transport)
         address = self.client[0] if self.client else "unknown"
         if self.limits.full(address):
-            self._refuse(503, "too many connections: try again in 5 s", {"Retry-After": "5"})
+            self._refuse(503, "too many connections: try again in 5 s", _LATER)
             return
         self._counted = limited_address(address)
         self.limits.opened[self._counted] += 1
@@ -441,7 +442,7 @@ class JsonLines(logging.Formatter):
         line = {"time": self.formatTime(record), "level": record.levelname.lower(), **told}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return dumps(line)
+        return json.dumps(line)
 
 
 def log_to_stderr(quiet: bool) -> None:

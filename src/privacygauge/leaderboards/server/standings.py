@@ -118,7 +118,36 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
         raise InputError(
             "the board keeps no points for the end: begin one with --public, such as --public 0.3"
         )
-    rows = _final_submissions(connection, board["judged_by"])
+    # The submission by which each team is judged, in the order of submissions.
+    shown = board["judged_by"] == "shown"
+    teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
+    counts = SUBMISSION.c.number.not_in(select(VOIDED.c.number))
+    chosen: dict[int, list[int]] = {}
+    for row in connection.execute(select(FINAL).where(FINAL.c.number.not_in(select(VOIDED)))):
+        chosen.setdefault(row.account_id, []).append(row.number)
+    judged: list[RowMapping] = []
+    for team in connection.execute(teams).mappings().all():
+        numbers = chosen.get(team["id"])
+        # The submission with the team's best shown answer.
+        if not numbers and shown and team["best_number"] is not None:
+            numbers = [int(team["best_number"])]
+        elif not numbers:
+            of = owned_by(connection, team["id"])
+            own = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of), counts)
+            # A guard that has shown no score leaves no best submission: the last one counts.
+            by: tuple[ColumnElement[Any], ...] = (SUBMISSION.c.number.desc(),)
+            if not shown:
+                own = own.join(EXACT, EXACT.c.number == SUBMISSION.c.number)
+                by = (EXACT.c.public.desc(), SUBMISSION.c.number)
+            numbers = [int(connection.execute(own.order_by(*by)).scalars().first() or 0)]
+        # Among the candidates the best on the private points, the earlier of equal ones.
+        query = (
+            select(EXACT, literal(team["name"]).label("name"))
+            .where(EXACT.c.number.in_(numbers))
+            .order_by(EXACT.c.private.desc(), EXACT.c.number)
+        )
+        judged += connection.execute(query.limit(1)).mappings().all()
+    rows = sorted(judged, key=lambda row: int(row["number"]))
     # Ties go to the earlier: sorting is stable, and rows are in the order of submissions.
     private = sorted(rows, key=lambda row: -row["private"])
     public = sorted(rows, key=lambda row: -row["public"])
@@ -142,39 +171,6 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
         for place, (row, (found, _), p) in enumerate(zip(private, gaps, p_values, strict=True), 1)
     ]
     return Ending(tuple(results), level)
-
-
-def _final_submissions(connection: Connection, judged_by: str) -> list[RowMapping]:
-    """Return the submission by which each team is judged, in the order of submissions."""
-    teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
-    counts = SUBMISSION.c.number.not_in(select(VOIDED.c.number))
-    chosen: dict[int, list[int]] = {}
-    for row in connection.execute(select(FINAL).where(FINAL.c.number.not_in(select(VOIDED)))):
-        chosen.setdefault(row.account_id, []).append(row.number)
-    rows: list[RowMapping] = []
-    for team in connection.execute(teams).mappings().all():
-        numbers = chosen.get(team["id"])
-        shown = judged_by == "shown"
-        # The submission with the team's best shown answer.
-        if not numbers and shown and team["best_number"] is not None:
-            numbers = [int(team["best_number"])]
-        elif not numbers:
-            of = owned_by(connection, team["id"])
-            own = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of), counts)
-            # A guard that has shown no score leaves no best submission: the last one counts.
-            by: tuple[ColumnElement[Any], ...] = (SUBMISSION.c.number.desc(),)
-            if not shown:
-                own = own.join(EXACT, EXACT.c.number == SUBMISSION.c.number)
-                by = (EXACT.c.public.desc(), SUBMISSION.c.number)
-            numbers = [int(connection.execute(own.order_by(*by)).scalars().first() or 0)]
-        # Among the candidates the best on the private points, the earlier of equal ones.
-        query = (
-            select(EXACT, literal(team["name"]).label("name"))
-            .where(EXACT.c.number.in_(numbers))
-            .order_by(EXACT.c.private.desc(), EXACT.c.number)
-        )
-        rows += connection.execute(query.limit(1)).mappings().all()
-    return sorted(rows, key=lambda row: int(row["number"]))
 
 
 _ROWS = 1_000
@@ -286,41 +282,30 @@ def standings(board: Board) -> Standings:
     )
 
 
-def own_submissions(board: Board, account: str, after: int, most: int) -> list[Receipt]:
-    """Return an account's receipts with numbers above `after`, in order, up to a limit."""
+def own_submissions(
+    board: Board, account: str, most: int, *, after: int | None = None
+) -> list[Receipt]:
+    """Return an account's receipts: those with numbers above `after` in order, or the latest first.
+
+    At most `most` of them.
+    """
+    number = SUBMISSION.c.number
+    query = select(SUBMISSION, ACCOUNT.c.name).join(ACCOUNT).limit(most)
+    if after is None:
+        query = query.order_by(number.desc())
+    else:
+        query = query.where(number > after).order_by(number)
     with reading(board.engine) as connection:
         holder = known_account(connection, account)
         # Receipts of merged accounts belong to the team.
         own = SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"]))
-        query = (
-            select(SUBMISSION, ACCOUNT.c.name)
-            .join(ACCOUNT)
-            .where(own, SUBMISSION.c.number > after)
-            .order_by(SUBMISSION.c.number)
-            .limit(most)
-        )
-        return [receipt_of(row) for row in connection.execute(query).mappings()]
+        return [receipt_of(row) for row in connection.execute(query.where(own)).mappings()]
 
 
 def voided_submissions(board: Board) -> set[int]:
     """Return the numbers of the submissions that the owner has voided."""
     with reading(board.engine) as connection:
         return set(connection.execute(select(VOIDED.c.number)).scalars())
-
-
-def latest_submissions(board: Board, account: str, most: int) -> list[Receipt]:
-    """Return an account's latest receipts, the last first."""
-    with reading(board.engine) as connection:
-        holder = known_account(connection, account)
-        query = (
-            # Receipts of merged accounts belong to the team.
-            select(SUBMISSION, ACCOUNT.c.name)
-            .join(ACCOUNT)
-            .where(SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"])))
-            .order_by(SUBMISSION.c.number.desc())
-            .limit(most)
-        )
-        return [receipt_of(row) for row in connection.execute(query).mappings()]
 
 
 def chosen_submissions(board: Board, account: str) -> set[int]:

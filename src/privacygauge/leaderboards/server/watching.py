@@ -119,7 +119,23 @@ def look(
                 # The longest reason that the log of actions takes.
                 reason = f"{title}: {found[place].says}"[:500]
                 alerts.setdefault(name, Alert(name, reason, float(adjusted[place])))
-    return tuple(each for each in alerts.values() if _raise_alert(engine, each, throttle))
+    new = []
+    for alert in alerts.values():
+        with writing(engine) as connection:
+            # Lock the board, so that two actions cannot take the same number.
+            board_row(connection)
+            named = select(ACCOUNT.c.id).where(ACCOUNT.c.name == alert.account)
+            account = connection.execute(named).scalar_one()
+            # An account that has an alert gets no other one.
+            same = ACTION.c.account_id == account, ACTION.c.kind == ALERT
+            if connection.execute(select(ACTION.c.number).where(*same)).first() is not None:
+                continue
+            write_action(connection, ALERT, account, alert.reason)
+            if throttle is not None:
+                changed = update(ACCOUNT).where(ACCOUNT.c.id == account)
+                connection.execute(changed.values(per_day=throttle))
+            new.append(alert)
+    return tuple(new)
 
 
 def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> History:
@@ -207,21 +223,3 @@ def _store_answers(
             yield unpack_submission(content, n, m)[seen]
 
     return StoredAnswers.written(rows(), public, np.min_scalar_type(m - 1))
-
-
-def _raise_alert(engine: Engine, alert: Alert, throttle: int | None) -> bool:
-    """Write an alert unless the account has one; return whether it was new."""
-    with writing(engine) as connection:
-        # Lock the board, so that two actions cannot take the same number.
-        board_row(connection)
-        account = connection.execute(
-            select(ACCOUNT.c.id).where(ACCOUNT.c.name == alert.account)
-        ).scalar_one()
-        same = ACTION.c.account_id == account, ACTION.c.kind == ALERT
-        if connection.execute(select(ACTION.c.number).where(*same)).first() is not None:
-            return False
-        write_action(connection, ALERT, account, alert.reason)
-        if throttle is not None:
-            changed = update(ACCOUNT).where(ACCOUNT.c.id == account)
-            connection.execute(changed.values(per_day=throttle))
-    return True
