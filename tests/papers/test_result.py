@@ -7,7 +7,9 @@ from privacygauge.papers import Judgement
 from privacygauge.papers.verdict import ReproductionResult, above, read_result, stated_in
 from tests.papers.made_tables import table
 
-JUDGEMENT = Judgement(("first", "second"), stated_in("4.2", above("it is there", ("first", "x"))))
+JUDGEMENT = Judgement(
+    ("first", "second"), stated_in("4.2", (above("it is there", ("first", "x")),))
+)
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path):

@@ -41,7 +41,7 @@ def of(*values):
 
 
 def word(claim, *values):
-    (said,) = stated_in("1", claim)
+    (said,) = stated_in("1", (claim,))
     return said.judged(of(*values)).word
 
 
@@ -76,7 +76,13 @@ def test_imprecision_is_never_rewarded(one, published, further):
 @given(estimates, estimates)
 @settings(max_examples=times(50))
 def test_what_cannot_decide_leaves_everything_open(one, other):
-    claims = stated_in("1", larger("", ("0", "x"), ("1", "x")), above("", ("0", "x")))
+    claims = stated_in(
+        "1",
+        (
+            larger("", ("0", "x"), ("1", "x")),
+            above("", ("0", "x")),
+        ),
+    )
     judgement = Judgement(("*",), claims, decides=False)
     rows = (Row("0", {"x": Cell(0.5, one)}), Row("1", {"x": Cell(None, other)}))
     verdict = judgement.of(Table("t", "T", rows, ()))
@@ -85,13 +91,13 @@ def test_what_cannot_decide_leaves_everything_open(one, other):
 
 
 def test_what_was_planted_is_shown_and_not_counted():
-    (claim,) = stated_in("1", planted_claim(above("a", ("first", "x"))))
+    (claim,) = stated_in("1", (planted_claim(above("a", ("first", "x"))),))
     verdict = Judgement(claims=(claim,)).of(table())
     assert (verdict.word, verdict.counts.split(", ")[0]) == (
         "nothing to compare",
         "1 by construction",
     )
-    both = Judgement(claims=(claim, *stated_in("1", above("b", ("first", "x"))))).of(table())
+    both = Judgement(claims=(claim, *stated_in("1", (above("b", ("first", "x")),)))).of(table())
     assert both.word == "claims: holds"
     assert both.counts.startswith("1 of 1 claims hold, 1 by construction")
 
@@ -115,7 +121,7 @@ def test_a_paired_difference_goes_before_two_numbers():
     other = Row("1", {"x": Cell(None, estimate(0.79, 0.1))})
     without = Table("t", "T", (Row("0", cells), other), ())
     with_it = Table("t", "T", (Row("0", {**cells, **gap}), other), ())
-    (said,) = stated_in("1", claim)
+    (said,) = stated_in("1", (claim,))
     assert [said.judged(one).word for one in (without, with_it)] == ["open", "holds"]
 
 
@@ -136,7 +142,7 @@ def test_what_holds_of_a_pair_is_the_opposite_of_its_mirror(one, other):
 @settings(max_examples=times(100))
 def test_a_difference_is_never_surer_than_both_numbers_apart(one, other):
     """Intervals that are apart decide; and the difference is at least as wide as either."""
-    (claim,) = stated_in("1", larger("", ("0", "x"), ("1", "x")))
+    (claim,) = stated_in("1", (larger("", ("0", "x"), ("1", "x")),))
     judged = claim.judged(of(one, other))
     if one.low > other.high:
         assert judged.word == "holds"
@@ -190,7 +196,7 @@ def test_what_was_not_measured_is_not_judged():
     ],
 )
 def test_the_whole_is_no_better_than_its_parts(same, claims, said):
-    verdict = Judgement(same, stated_in("1", *claims)).of(table())
+    verdict = Judgement(same, stated_in("1", claims)).of(table())
     assert verdict.word == said
     assert str(verdict).startswith(said)
     # Numbers of other data are counted, and never said to agree.
@@ -213,7 +219,7 @@ def test_what_a_paper_does_not_claim_is_shown_and_not_counted(one, other):
     """However sure it is: it adds to no verdict, and its effect stays in the result."""
     table = of(one, other)
     ours = larger("ours", ("0", "x"), ("1", "x"))
-    theirs = stated_in("4.2", above("theirs", ("0", "x")))
+    theirs = stated_in("4.2", (above("theirs", ("0", "x")),))
     alone = Judgement(claims=theirs).of(table)
     both = Judgement(claims=(*theirs, ours)).of(table)
     assert (both.word, both.counts) == (alone.word, alone.counts)

@@ -137,7 +137,7 @@ def _rarely_found(names: tuple[str, ...]) -> tuple[Claim, ...]:
     """Return the conclusion's claim on every record with a DTP below 0.5, by attack or model."""
     return stated_in(
         "abstract, conclusion",
-        *(
+        (
             _every_record_below(
                 f"{name}: right in {100 * RARELY:g}% at most about every record, {LOWEST}",
                 name,
@@ -153,7 +153,7 @@ def _nearly_always_found(names: tuple[str, ...]) -> tuple[Claim, ...]:
     """Return the conclusion's claim on the records with a DTP above 4, by attack or model."""
     return stated_in(
         "abstract, conclusion",
-        *(
+        (
             above(
                 f"{name}: right in more than {100 * NEARLY_ALWAYS:g}% about almost every record, "
                 f"{HIGHEST}",
@@ -266,23 +266,25 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "5.5",
-                *(
-                    larger(
-                        f"the distance-based attack beats the {other} one",
-                        ("distance", "accuracy"),
-                        (other, "accuracy"),
-                    )
-                    for other in ("untargeted", "frequency")
-                ),
-                *(
-                    above(f"{name}: accuracy and PDTP go together", (name, "correlation"))
-                    for name in _ATTACKS
+                (
+                    *(
+                        larger(
+                            f"the distance-based attack beats the {other} one",
+                            ("distance", "accuracy"),
+                            (other, "accuracy"),
+                        )
+                        for other in ("untargeted", "frequency")
+                    ),
+                    *(
+                        above(f"{name}: accuracy and PDTP go together", (name, "correlation"))
+                        for name in _ATTACKS
+                    ),
                 ),
             ),
-            *stated_in("5", *(_highly_correlated(name) for name in _ATTACKS)),
+            *stated_in("5", (_highly_correlated(name) for name in _ATTACKS)),
             *stated_in(
                 "5, 5.5",
-                *(
+                (
                     _goes_along(one, other)
                     for one, other in (
                         ("distance", "untargeted"),
@@ -297,7 +299,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         margin=0.1,
         on=_OWN,
         claims=(
-            *stated_in("5.5, discussion", _immune_record("untargeted", "distance")),
+            *stated_in("5.5, discussion", (_immune_record("untargeted", "distance"),)),
             *_rarely_found(_ATTACKS),
             *_nearly_always_found(_ATTACKS),
         ),
@@ -308,7 +310,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "5.5",
-                *(
+                (
                     above(
                         f"{name}: some records have a PDTP above 1",
                         (f"{name}, PDTP above 1", "share of the records"),
@@ -326,25 +328,29 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "5.5",
-                above(
-                    "NN-Adult: some records have a PDTP above 1",
-                    ("NN-Adult, PDTP above 1", "share of the records"),
-                ),
-                # The paper found none: of a sample nobody can show more than that there are few.
-                *(
-                    below(
-                        f"{name}: fewer than 5% of the records (the paper: none) have a PDTP "
-                        "above 1",
-                        (f"{name}, PDTP above 1", "share of the records"),
-                        0.05,
-                    )
-                    for name in ("NB-Adult", "LR-Adult")
-                ),
-                *(
-                    _every_record_below(
-                        f"{name}: right in {100 * MOST:g}% at most about every record", name, MOST
-                    )
-                    for name in ("NB-Adult", "LR-Adult")
+                (
+                    above(
+                        "NN-Adult: some records have a PDTP above 1",
+                        ("NN-Adult, PDTP above 1", "share of the records"),
+                    ),
+                    # The paper found none; of a sample nobody can show more than few.
+                    *(
+                        below(
+                            f"{name}: fewer than 5% of the records (the paper: none) have a PDTP "
+                            "above 1",
+                            (f"{name}, PDTP above 1", "share of the records"),
+                            0.05,
+                        )
+                        for name in ("NB-Adult", "LR-Adult")
+                    ),
+                    *(
+                        _every_record_below(
+                            f"{name}: right in {100 * MOST:g}% at most about every record",
+                            name,
+                            MOST,
+                        )
+                        for name in ("NB-Adult", "LR-Adult")
+                    ),
                 ),
             ),
             # Nothing about a PDTP above 4: the mean PDTP on Adult is 0.6 at most in Table 2.
@@ -355,20 +361,22 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on=_OWN,
         claims=stated_in(
             "5.5",
-            above(
-                f"the best attack and PDTP go together very strongly (above {HIGHLY:g})",
-                ("best of three attacks", "correlation"),
-                HIGHLY,
-            ),
-            above(
-                "most records (the paper's 85%) above PDTP 1 are attacked with more than 80%",
-                ("best of three attacks", "above 0.8"),
-                0.5,
-            ),
-            above(
-                "more than 95% of them (the paper: all) are attacked with more than 60%",
-                ("best of three attacks", "above 0.6"),
-                0.95,
+            (
+                above(
+                    f"the best attack and PDTP go together very strongly (above {HIGHLY:g})",
+                    ("best of three attacks", "correlation"),
+                    HIGHLY,
+                ),
+                above(
+                    "most records (the paper's 85%) above PDTP 1 are attacked with more than 80%",
+                    ("best of three attacks", "above 0.8"),
+                    0.5,
+                ),
+                above(
+                    "more than 95% of them (the paper: all) are attacked with more than 60%",
+                    ("best of three attacks", "above 0.6"),
+                    0.95,
+                ),
             ),
         ),
     ),
@@ -381,7 +389,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "5.5",
-                *(
+                (
                     larger(
                         f"{model}: purchases leak more than Adult",
                         (f"{model}-Purchase", "accuracy"),
@@ -390,10 +398,10 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                     for model in ("NN", "NB", "LR")
                 ),
             ),
-            *stated_in("5, 5.5", *(_highly_correlated(row) for row in _MODELS_OF_PURCHASES)),
+            *stated_in("5, 5.5", (_highly_correlated(row) for row in _MODELS_OF_PURCHASES)),
             *stated_in(
                 "5.5",
-                *(
+                (
                     larger(
                         f"{model}: accuracy and PDTP go together less on Adult, where the attack "
                         "finds less",
@@ -426,15 +434,18 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         quick=True,
         claims=stated_in(
             "6.3",
-            *(
-                below(
-                    f"{row}: no record breaks the bound", (row, "records above the printed bound")
-                )
-                for row in _BOUNDED
-            ),
-            above(
-                "nearest neighbours: other queries show what a record's own hides",
-                ("nearest neighbours", "records that only other queries show"),
+            (
+                *(
+                    below(
+                        f"{row}: no record breaks the bound",
+                        (row, "records above the printed bound"),
+                    )
+                    for row in _BOUNDED
+                ),
+                above(
+                    "nearest neighbours: other queries show what a record's own hides",
+                    ("nearest neighbours", "records that only other queries show"),
+                ),
             ),
         ),
     ),
@@ -443,15 +454,17 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on=_OWN,
         claims=stated_in(
             "5.4, 5.5",
-            grows(
-                "the correlation grows with the measurements",
-                [(f"mean of {n}", "correlation") for n in (1, 2, 5, 10, 20, 50, 100)],
-            ),
-            claim_of_equality(
-                "ten measurements do as well as a hundred, within 0.05",
-                ("mean of 10", "correlation"),
-                ("mean of 100", "correlation"),
-                0.05,
+            (
+                grows(
+                    "the correlation grows with the measurements",
+                    [(f"mean of {n}", "correlation") for n in (1, 2, 5, 10, 20, 50, 100)],
+                ),
+                claim_of_equality(
+                    "ten measurements do as well as a hundred, within 0.05",
+                    ("mean of 10", "correlation"),
+                    ("mean of 100", "correlation"),
+                    0.05,
+                ),
             ),
         ),
     ),
@@ -460,22 +473,28 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             *stated_in(
                 "7",
                 # The 45 people of rare ages were added to make these two true.
-                planted_claim(
+                (
+                    planted_claim(
+                        below(
+                            "made up: one removal brings the DTP below 1",
+                            (_MADE_UP, "after one removal"),
+                            1,
+                        )
+                    ),
+                    planted_claim(
+                        above("made up: the DTP rises again, a saw", (_MADE_UP, "rises"))
+                    ),
                     below(
-                        "made up: one removal brings the DTP below 1",
-                        (_MADE_UP, "after one removal"),
+                        "Adult: one removal brings the DTP below 1",
+                        (_ADULT, "after one removal"),
                         1,
-                    )
-                ),
-                planted_claim(above("made up: the DTP rises again, a saw", (_MADE_UP, "rises"))),
-                below(
-                    "Adult: one removal brings the DTP below 1", (_ADULT, "after one removal"), 1
-                ),
-                above("Adult: the DTP rises again, a saw", (_ADULT, "rises")),
-                above(
-                    "Adult, smoothing of 1 as described: a DTP above 1 at first",
-                    (_STATED, "DTP"),
-                    1,
+                    ),
+                    above("Adult: the DTP rises again, a saw", (_ADULT, "rises")),
+                    above(
+                        "Adult, smoothing of 1 as described: a DTP above 1 at first",
+                        (_STATED, "DTP"),
+                        1,
+                    ),
                 ),
             ),
             # The paper stops after one removal, and removes in the initial order.

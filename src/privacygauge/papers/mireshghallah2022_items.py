@@ -164,20 +164,22 @@ def _claims_in_words() -> tuple[Claim, ...]:
         claim = above(row.what, (row.what, "effect"))
         if row.what in _BY_NAMES:
             claim = planted_claim(claim)
-        claims += stated_in(_SECTIONS.get(row.what, ""), claim)
+        claims += stated_in(_SECTIONS.get(row.what, ""), (claim,))
     return (
         *claims,
         *stated_in(
             "A.3.1",
-            larger(
-                "the difference of recalls is larger at 1% than at 10%",
-                ("LR beats the loss, recall at 1%", "effect"),
-                ("LR beats the loss, recall at 10%", "effect"),
+            (
+                larger(
+                    "the difference of recalls is larger at 1% than at 10%",
+                    ("LR beats the loss, recall at 1%", "effect"),
+                    ("LR beats the loss, recall at 10%", "effect"),
+                ),
             ),
         ),
         *stated_in(
             "4.2",
-            *(
+            (
                 near(
                     f"leakage on all models is very similar, within {SIMILAR:g}, {name}",
                     (f"large and longer leaks more, {name}", "effect"),
@@ -194,83 +196,95 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on=_OWN,
         claims=stated_in(
             "4.1",
-            *_ratio_wins(_LEVELS),
-            every(
-                "LR has the higher recall on both levels",
-                _ratio_wins(_LEVELS, "recall, LR, population", "recall, loss, population"),
+            (
+                *_ratio_wins(_LEVELS),
+                every(
+                    "LR has the higher recall on both levels",
+                    _ratio_wins(_LEVELS, "recall, LR, population", "recall, loss, population"),
+                ),
+                on_average(
+                    "LR has the higher precision on average of both levels",
+                    _ratio_wins(
+                        _LEVELS, "precision, LR, population", "precision, loss, population"
+                    ),
+                ),
+                _every_metric("LR"),
+                _every_metric("loss"),
             ),
-            on_average(
-                "LR has the higher precision on average of both levels",
-                _ratio_wins(_LEVELS, "precision, LR, population", "precision, loss, population"),
-            ),
-            _every_metric("LR"),
-            _every_metric("loss"),
         ),
     ),
     "mireshghallah-table3": Judgement(
         on=_OWN,
         claims=stated_in(
             "4.2",
-            *_ratio_wins((_SHORT, _LONG)),
-            _claim_of_more("long samples leak more, LR", _LONG, _SHORT, _LR),
-            _claim_of_more("long samples leak more, loss", _LONG, _SHORT, _LOSS),
+            (
+                *_ratio_wins((_SHORT, _LONG)),
+                _claim_of_more("long samples leak more, LR", _LONG, _SHORT, _LR),
+                _claim_of_more("long samples leak more, loss", _LONG, _SHORT, _LOSS),
+            ),
         ),
     ),
     "mireshghallah-table4": Judgement(
         claims=stated_in(
             "4.2",
-            *_ratio_wins(("small", "small, longer", "large", "large, longer")),
-            _claim_of_more(
-                "large and longer leaks more than small, LR", "large, longer", "small", _LR
-            ),
-            _claim_of_more(
-                "large and longer leaks more than small, loss", "large, longer", "small", _LOSS
-            ),
-            *(
-                claim_of_equality(
-                    f"leakage on all models is very similar, within {SIMILAR:g}, {name}",
-                    ("large, longer", column),
-                    ("small", column),
-                    SIMILAR,
-                )
-                for name, column in (("LR", _LR), ("loss", _LOSS))
+            (
+                *_ratio_wins(("small", "small, longer", "large", "large, longer")),
+                _claim_of_more(
+                    "large and longer leaks more than small, LR", "large, longer", "small", _LR
+                ),
+                _claim_of_more(
+                    "large and longer leaks more than small, loss", "large, longer", "small", _LOSS
+                ),
+                *(
+                    claim_of_equality(
+                        f"leakage on all models is very similar, within {SIMILAR:g}, {name}",
+                        ("large, longer", column),
+                        ("small", column),
+                        SIMILAR,
+                    )
+                    for name, column in (("LR", _LR), ("loss", _LOSS))
+                ),
             ),
         ),
     ),
     "mireshghallah-table5": Judgement(
         claims=stated_in(
             "4.3",
-            _claim_of_more(
-                "a near reference serves better",
-                "near reference, words",
-                "far reference, words",
-                _LR,
-            ),
-            larger(
-                "a far one still beats the loss",
-                ("far reference, words", _LR),
-                ("far reference, words", _LOSS),
-            ),
-            claim_of_equality(
-                f"a far one performs well, within {SIMILAR:g} of the near one",
-                ("far reference, words", _LR),
-                ("near reference, words", _LR),
-                SIMILAR,
+            (
+                _claim_of_more(
+                    "a near reference serves better",
+                    "near reference, words",
+                    "far reference, words",
+                    _LR,
+                ),
+                larger(
+                    "a far one still beats the loss",
+                    ("far reference, words", _LR),
+                    ("far reference, words", _LOSS),
+                ),
+                claim_of_equality(
+                    f"a far one performs well, within {SIMILAR:g} of the near one",
+                    ("far reference, words", _LR),
+                    ("near reference, words", _LR),
+                    SIMILAR,
+                ),
             ),
         ),
     ),
     "mireshghallah-table6": Judgement(
         claims=stated_in(
             "4.3.1",
-            planted_claim(_claim_of_more(_BY_NAMES[0], _NAMED, _SAMPLES, _LR)),
-            _claim_of_more("names hide samples from the loss", _SAMPLES, _NAMED, _LOSS),
-            *(
-                planted_claim(
-                    _claim_of_more(
-                        what, "note level, members named", "note level, without names", column
+            (
+                planted_claim(_claim_of_more(_BY_NAMES[0], _NAMED, _SAMPLES, _LR)),
+                _claim_of_more("names hide samples from the loss", _SAMPLES, _NAMED, _LOSS),
+                *(
+                    planted_claim(
+                        _claim_of_more(
+                            what, "note level, members named", "note level, without names", column
+                        )
                     )
-                )
-                for what, column in zip(_BY_NAMES[1:], (_LR, _LOSS), strict=True)
+                    for what, column in zip(_BY_NAMES[1:], (_LR, _LOSS), strict=True)
+                ),
             ),
         ),
     ),
@@ -278,36 +292,38 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on=_OWN,
         claims=stated_in(
             "4.4",
-            _claim_of_more(
-                "punctuation tells more than length", "non-alphanumeric", "length", "AUC, test"
-            ),
-            _claim_of_more(
-                "punctuation tells more than digits", "non-alphanumeric", "digits", "AUC, test"
-            ),
-            _claim_of_more(
-                "punctuation tells more than rare tokens",
-                "non-alphanumeric",
-                "rarest tokens",
-                "AUC, test",
-            ),
-            _claim_of_more(
-                "rare tokens add to punctuation",
-                "non-alphanumeric, rarest tokens",
-                "non-alphanumeric",
-                "AUC, test",
-            ),
-            _claim_of_more(
-                "length adds to both",
-                "length, non-alphanumeric, rarest tokens",
-                "non-alphanumeric, rarest tokens",
-                "AUC, test",
+            (
+                _claim_of_more(
+                    "punctuation tells more than length", "non-alphanumeric", "length", "AUC, test"
+                ),
+                _claim_of_more(
+                    "punctuation tells more than digits", "non-alphanumeric", "digits", "AUC, test"
+                ),
+                _claim_of_more(
+                    "punctuation tells more than rare tokens",
+                    "non-alphanumeric",
+                    "rarest tokens",
+                    "AUC, test",
+                ),
+                _claim_of_more(
+                    "rare tokens add to punctuation",
+                    "non-alphanumeric, rarest tokens",
+                    "non-alphanumeric",
+                    "AUC, test",
+                ),
+                _claim_of_more(
+                    "length adds to both",
+                    "length, non-alphanumeric, rarest tokens",
+                    "non-alphanumeric, rarest tokens",
+                    "AUC, test",
+                ),
             ),
         ),
     ),
     "mireshghallah-table9": Judgement(
         claims=stated_in(
             "4.2, A.3.3",
-            *(
+            (
                 planted_claim(claim) if model == "members named" else claim
                 for length in ("long", "short")
                 for model in ("small", "small, longer", "large", "large, longer", "members named")
@@ -318,7 +334,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "mireshghallah-table10": Judgement(
         claims=stated_in(
             "A.3.1",
-            *(
+            (
                 planted_claim(claim) if row == "members named" else claim
                 for row in ("sample level", _SHORT, "members named")
                 for claim in _ratio_wins(
@@ -328,33 +344,39 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         )
     ),
     "mireshghallah-table11": Judgement(
-        on=_OWN, claims=stated_in("A.3.2", *_ratio_wins(("sample level", _SHORT)))
+        on=_OWN, claims=stated_in("A.3.2", _ratio_wins(("sample level", _SHORT)))
     ),
     "mireshghallah-fig3": Judgement(
         claims=stated_in(
             "A.3.4",
-            larger(
-                "LR: three quarters of the members are above a typical non-member",
-                ("quantile 0.25", "LR, members"),
-                ("quantile 0.5", "LR, non-members"),
-            ),
-            larger(
-                "loss: a quarter of the members and more are below one",
-                ("quantile 0.5", "loss, non-members"),
-                ("quantile 0.25", "loss, members"),
+            (
+                larger(
+                    "LR: three quarters of the members are above a typical non-member",
+                    ("quantile 0.25", "LR, members"),
+                    ("quantile 0.5", "LR, non-members"),
+                ),
+                larger(
+                    "loss: a quarter of the members and more are below one",
+                    ("quantile 0.5", "loss, non-members"),
+                    ("quantile 0.25", "loss, members"),
+                ),
             ),
         )
     ),
     "mireshghallah-fig4": Judgement(
-        claims=stated_in("4.1", _wins_on_the_curve(LINEAR, "LR beats the loss all along the curve"))
+        claims=stated_in(
+            "4.1", (_wins_on_the_curve(LINEAR, "LR beats the loss all along the curve"),)
+        )
     ),
     # The same curve: what Figure 4 does not show is its beginning.
     "mireshghallah-fig5": Judgement(
         claims=stated_in(
             "A.3.5",
-            _wins_on_the_curve(
-                [fpr for fpr in LOGARITHMIC if fpr < min(LINEAR)],
-                f"LR beats the loss at all rates below {min(LINEAR):g}",
+            (
+                _wins_on_the_curve(
+                    [fpr for fpr in LOGARITHMIC if fpr < min(LINEAR)],
+                    f"LR beats the loss at all rates below {min(LINEAR):g}",
+                ),
             ),
         )
     ),

@@ -138,7 +138,14 @@ def _defence_claims(by: str) -> tuple[Claim, ...]:
     if by == AUTHORS:
         # Of the authors' own predictions these come out as they are printed.
         metrics = (planted_claim(metrics[0]), planted_claim(metrics[1]))
-    return stated_in("3.3.3", unaware, aware, *metrics)
+    return stated_in(
+        "3.3.3",
+        (
+            unaware,
+            aware,
+            *metrics,
+        ),
+    )
 
 
 _EARLY = tuple(
@@ -160,33 +167,35 @@ def _table6_claims() -> tuple[Claim, ...]:
     recall = "histogram: recall"
     return stated_in(
         "4.2.3",
-        *(
-            grows(
-                f"{view}: precision grows with the threshold",
-                [(f"{view}: {cut}", precision) for cut in _CUTS],
-            )
-            for view in (*_VIEWS, *CLASSIFIERS)
-        ),
-        every(
-            "at the same threshold precision is similar with and without MemGuard, within "
-            f"{SIMILAR_PRECISION:g}",
-            [
-                claim_of_equality(
-                    cut,
-                    (f"authors: {cut}", precision),
-                    (f"MemGuard: {cut}", precision),
-                    SIMILAR_PRECISION,
+        (
+            *(
+                grows(
+                    f"{view}: precision grows with the threshold",
+                    [(f"{view}: {cut}", precision) for cut in _CUTS],
                 )
-                for cut in _CUTS
-            ],
-        ),
-        every(
-            # In the paper's own table recall at 0.5 is larger behind MemGuard (99.9 and 94.3%).
-            "at the same threshold above 0.5 recall is smaller with MemGuard",
-            [
-                larger(cut, (f"authors: {cut}", recall), (f"MemGuard: {cut}", recall))
-                for cut in _CUTS[1:]
-            ],
+                for view in (*_VIEWS, *CLASSIFIERS)
+            ),
+            every(
+                "at the same threshold precision is similar with and without MemGuard, within "
+                f"{SIMILAR_PRECISION:g}",
+                [
+                    claim_of_equality(
+                        cut,
+                        (f"authors: {cut}", precision),
+                        (f"MemGuard: {cut}", precision),
+                        SIMILAR_PRECISION,
+                    )
+                    for cut in _CUTS
+                ],
+            ),
+            every(
+                # In the paper's own table recall at 0.5 is larger behind MemGuard (99.9 and 94.3%).
+                "at the same threshold above 0.5 recall is smaller with MemGuard",
+                [
+                    larger(cut, (f"authors: {cut}", recall), (f"MemGuard: {cut}", recall))
+                    for cut in _CUTS[1:]
+                ],
+            ),
         ),
     )
 
@@ -197,10 +206,12 @@ def _table5_claims(game: str) -> tuple[Claim, ...]:
     return (
         *stated_in(
             "3.3.4" if paper else "",
-            above(f"{game}: the weights add to the predictions", (_LESS, game)),
-            below(f"{game}: they add less than 6 points", (_LESS, game), 0.06),
+            (
+                above(f"{game}: the weights add to the predictions", (_LESS, game)),
+                below(f"{game}: they add less than 6 points", (_LESS, game), 0.06),
+            ),
         ),
-        *stated_in("3.1.3" if paper else "", _modified_wins(game, game)),
+        *stated_in("3.1.3" if paper else "", (_modified_wins(game, game),)),
     )
 
 
@@ -228,37 +239,41 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on={"Purchase100": _on_same_data, "Texas100": _on_same_data},
         claims=stated_in(
             "3.3.2",
-            *(
-                _no_less_at_equal_accuracy(f"{_REGULARISED} {weight} less {rule}", weight, rule)
-                for rule in ("nearest", "first")
-                for weight in _WEIGHTS
-            ),
-            every(
-                "with the defence attacks still find more than chance, at every weight",
-                [
-                    above(weight, (f"{_REGULARISED} {weight}", "highest"), 0.5)
+            (
+                *(
+                    _no_less_at_equal_accuracy(f"{_REGULARISED} {weight} less {rule}", weight, rule)
+                    for rule in ("nearest", "first")
                     for weight in _WEIGHTS
-                ],
-            ),
-            every(
-                "it lowers the highest attack, at every weight",
-                [
-                    larger(
-                        weight, ("no defence", "highest"), (f"{_REGULARISED} {weight}", "highest")
-                    )
-                    for weight in _WEIGHTS
-                ],
-            ),
-            *(
+                ),
                 every(
-                    f"{kind}: modified entropy finds more than entropy",
-                    [larger(row, (row, "modified-entropy"), (row, "entropy")) for row in rows],
-                )
-                for kind, rows in (
-                    ("no defence", ("no defence",)),
-                    ("every weight", [f"{_REGULARISED} {weight}" for weight in _WEIGHTS]),
-                    ("every epoch of early stopping", _EARLY),
-                )
+                    "with the defence attacks still find more than chance, at every weight",
+                    [
+                        above(weight, (f"{_REGULARISED} {weight}", "highest"), 0.5)
+                        for weight in _WEIGHTS
+                    ],
+                ),
+                every(
+                    "it lowers the highest attack, at every weight",
+                    [
+                        larger(
+                            weight,
+                            ("no defence", "highest"),
+                            (f"{_REGULARISED} {weight}", "highest"),
+                        )
+                        for weight in _WEIGHTS
+                    ],
+                ),
+                *(
+                    every(
+                        f"{kind}: modified entropy finds more than entropy",
+                        [larger(row, (row, "modified-entropy"), (row, "entropy")) for row in rows],
+                    )
+                    for kind, rows in (
+                        ("no defence", ("no defence",)),
+                        ("every weight", [f"{_REGULARISED} {weight}" for weight in _WEIGHTS]),
+                        ("every epoch of early stopping", _EARLY),
+                    )
+                ),
             ),
         ),
     ),
@@ -267,7 +282,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "3.3.2",
-                *(
+                (
                     above(
                         f"{kind}: classes' own thresholds gain, {signal}", (f"{signal}, gain", kind)
                     )
@@ -289,11 +304,11 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "3.3.3",
-                *(_modified_wins(shadow, shadow) for shadow in _SHADOWS),
+                (_modified_wins(shadow, shadow) for shadow in _SHADOWS),
             ),
             *stated_in(
                 "footnote 6",
-                *(
+                (
                     larger(
                         f"{shadow}: modified entropy finds more than confidence",
                         ("modified-entropy", shadow),
@@ -325,7 +340,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "A",
-                *(
+                (
                     above(
                         f"{data}: modified entropy finds more than a network",
                         (data, f"{song2021_images.BEST} less neural-nasr"),
@@ -335,7 +350,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             ),
             *stated_in(
                 "3.1.3",
-                *(
+                (
                     larger(
                         f"{data}: modified entropy finds more than entropy",
                         (data, "modified-entropy"),
@@ -348,14 +363,14 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     ),
     "song-fig2": Judgement(
         # Of the test accuracy alone: the paper's figure shows no attack.
-        claims=stated_in("3.2.1", _as_accurate_earlier()),
+        claims=stated_in("3.2.1", (_as_accurate_earlier(),)),
     ),
     "song-fig3": Judgement(
         relative=("risk score", "network*"),
         on={"Purchase100": _on_same_data},
         claims=stated_in(
             "4.2.1",
-            *(
+            (
                 claim
                 for kind in CLASSIFIERS
                 for claim in (
@@ -375,31 +390,33 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "song-fig4": Judgement(
         claims=stated_in(
             "Figure 4",
-            below("every architecture's RMSE is below 0.09", ("largest RMSE", _SCORE), 0.09),
+            (below("every architecture's RMSE is below 0.09", ("largest RMSE", _SCORE), 0.09),),
         )
     ),
     "song-fig12": Judgement(
         claims=stated_in(
-            "D", below("every architecture's RMSE is below 0.1", ("largest RMSE", _SCORE), 0.1)
+            "D", (below("every architecture's RMSE is below 0.1", ("largest RMSE", _SCORE), 0.1),)
         )
     ),
     "song-fig5": Judgement(
         on={"Purchase100": _on_same_data},
         claims=stated_in(
             "4.2.2",
-            below(
-                "regularisation lowers the mean score",
-                (f"{REGULARISED} less {UNDEFENDED}", "mean score"),
-            ),
-            above(
-                "and raises some members above 0.8",
-                (f"{REGULARISED} less {UNDEFENDED}", "share from 0.8 on"),
-            ),
-            near(
-                "early stopping has a similar distribution of scores as regularisation, within "
-                f"{SIMILAR_SCORES:g}",
-                (f"{STOPPED} less {REGULARISED}", "largest distance"),
-                SIMILAR_SCORES,
+            (
+                below(
+                    "regularisation lowers the mean score",
+                    (f"{REGULARISED} less {UNDEFENDED}", "mean score"),
+                ),
+                above(
+                    "and raises some members above 0.8",
+                    (f"{REGULARISED} less {UNDEFENDED}", "share from 0.8 on"),
+                ),
+                near(
+                    "early stopping has a similar distribution of scores as regularisation, within "
+                    f"{SIMILAR_SCORES:g}",
+                    (f"{STOPPED} less {REGULARISED}", "largest distance"),
+                    SIMILAR_SCORES,
+                ),
             ),
         ),
     ),
@@ -408,7 +425,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=(
             *stated_in(
                 "4.2.4",
-                *(
+                (
                     above(
                         f"new records of risky classes lie less with their class's members, "
                         f"{space}",
@@ -431,20 +448,24 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on={"Texas100": _on_same_data},
         claims=stated_in(
             "4.2.2",
-            larger("MemGuard lowers the scores", ("mean", "authors"), ("mean", "MemGuard")),
-            below(
-                "behind MemGuard most members (the paper's 70%) still have more than 0.6",
-                ("at most 0.6", "MemGuard"),
-                0.5,
+            (
+                larger("MemGuard lowers the scores", ("mean", "authors"), ("mean", "MemGuard")),
+                below(
+                    "behind MemGuard most members (the paper's 70%) still have more than 0.6",
+                    ("at most 0.6", "MemGuard"),
+                    0.5,
+                ),
             ),
         ),
     ),
     "song-fig7": Judgement(
         claims=stated_in(
             "4.2.4",
-            above(
-                "members with higher scores have more influence",
-                ("rank correlation with the score", "net"),
+            (
+                above(
+                    "members with higher scores have more influence",
+                    ("rank correlation with the score", "net"),
+                ),
             ),
         )
     ),
@@ -452,7 +473,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on={"Texas100": _on_same_data},
         claims=stated_in(
             "4.2.4",
-            *(
+            (
                 above(f"{view}: {what}", ("Pearson's correlation, histogram", view), value)
                 for view in ("authors", "alike")
                 for what, value in (
@@ -467,24 +488,26 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on={"Purchase100": _on_same_data},
         claims=stated_in(
             "B",
-            *(
-                above(
-                    f"{view}: most members are above the prior, at every prior",
-                    (song2021_risk.ABOVE, view),
-                    0.5,
-                )
-                for view in ("authors", "alike")
-            ),
-            *(
-                every(
-                    f"{view}: furthest at 0.5 of all priors",
-                    [
-                        larger(str(prior), ("prior 0.5", view), (f"prior {prior:g}", view))
-                        for prior in PRIORS
-                        if prior != 0.5
-                    ],
-                )
-                for view in ("authors", "alike")
+            (
+                *(
+                    above(
+                        f"{view}: most members are above the prior, at every prior",
+                        (song2021_risk.ABOVE, view),
+                        0.5,
+                    )
+                    for view in ("authors", "alike")
+                ),
+                *(
+                    every(
+                        f"{view}: furthest at 0.5 of all priors",
+                        [
+                            larger(str(prior), ("prior 0.5", view), (f"prior {prior:g}", view))
+                            for prior in PRIORS
+                            if prior != 0.5
+                        ],
+                    )
+                    for view in ("authors", "alike")
+                ),
             ),
         ),
     ),
@@ -493,7 +516,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         on={"Texas100": _on_same_data},
         claims=stated_in(
             "C",
-            *(
+            (
                 claim
                 for view in _VIEWS
                 for claim in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -96,7 +96,13 @@ class Claim:
 
     def judged(self, table: Table, *, decides: bool = True) -> JudgedClaim:
         """Return the claim with its effect in a table."""
-        return JudgedClaim(self.what, self.effect(table), self.planted, decides, self.section)
+        return JudgedClaim(
+            self.what,
+            self.effect(table),
+            planted=self.planted,
+            decides=decides,
+            section=self.section,
+        )
 
 
 @dataclass(frozen=True)
@@ -292,7 +298,7 @@ def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
     return Claim(what, lambda table: _less(what, _at(table, one), _at(table, other), by))
 
 
-def stated_in(section: str, *claims: Claim) -> tuple[Claim, ...]:
+def stated_in(section: str, claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """Return claims as those of a section, table or figure of the paper: only such are judged."""
     return tuple(replace(claim, section=section) for claim in claims)
 
