@@ -83,6 +83,9 @@ def _on_same_data(judgement: Judgement) -> Judgement:
     return replace(judgement, same_data=("*",))
 
 
+NASR = 0.516
+"""Accuracy of the attack by which Nasr et al. judged their defence: the larger of two (Table 2)."""
+
 EQUAL = 0.02
 """Largest difference of two test accuracies that count as similar: the paper's own pairs differ by
 0.2 and 1.5 points (Table 2)."""
@@ -246,9 +249,10 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                     for weight in _WEIGHTS
                 ),
                 every(
-                    "with the defence attacks still find more than chance, at every weight",
+                    "with the defence attacks find more than the 51.6% of Nasr et al., at every "
+                    "weight",
                     [
-                        above(weight, (f"{_REGULARISED} {weight}", "highest"), 0.5)
+                        above(weight, (f"{_REGULARISED} {weight}", "highest"), NASR)
                         for weight in _WEIGHTS
                     ],
                 ),
@@ -451,9 +455,9 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             (
                 larger("MemGuard lowers the scores", ("mean", "authors"), ("mean", "MemGuard")),
                 below(
-                    "behind MemGuard most members (the paper's 70%) still have more than 0.6",
+                    "behind MemGuard 70% of the members and more still have more than 0.6",
                     ("at most 0.6", "MemGuard"),
-                    0.5,
+                    0.3,
                 ),
             ),
         ),
