@@ -13,7 +13,8 @@ from scipy.stats import t as student
 from privacygauge.claims.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifiers.signals import bin_numbers
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS
-from privacygauge.papers import long2017, meeus2023, mireshghallah2022, song2021
+from privacygauge.evaluate.risk import CUTS
+from privacygauge.papers import long2017, meeus2023, mireshghallah2022, song2021, song2021_risk
 from tests.test_docs import ROOT
 
 F1 = {
@@ -276,6 +277,26 @@ def test_one_metric_of_mireshghallah_et_al_falls_from_samples_to_patients():
         if other < one
     ]
     assert fallen == ["recall, loss, mean-train"]
+
+
+def test_recall_behind_memguard_is_larger_at_one_of_six_thresholds():
+    """Of Table 6 of Song & Mittal, at equal thresholds of the risk score."""
+    pairs = zip(song2021_risk.TABLE_6["authors"], song2021_risk.TABLE_6["MemGuard"], strict=True)
+    larger = [cut for cut, (one, other) in zip(CUTS, pairs, strict=True) if other[1] > one[1]]
+    assert larger == [0.5]
+
+
+def test_the_gap_at_a_lower_rate_grows_as_a_ratio_and_shrinks_as_a_difference():
+    """Of Tables 2 and 10 of Mireshghallah et al., samples."""
+    gaps = []
+    for row in (mireshghallah2022.TABLE_2[0], mireshghallah2022.TABLE_10[0]):
+        of = dict(zip(mireshghallah2022.COLUMNS, row.published, strict=True))
+        recalls = of["recall, LR, population"], of["recall, loss, population"]
+        precision = of["precision, LR, population"] - of["precision, loss, population"]
+        gaps.append((recalls[0] / recalls[1], recalls[0] - recalls[1], precision))
+    assert gaps[0] == pytest.approx((5.08, 0.636, 0.277), abs=0.005)
+    assert gaps[1] == pytest.approx((54.9, 0.593, 0.448), abs=0.05)
+    assert gaps[1][1] < gaps[0][1]
 
 
 def test_the_deviations_of_meeus_et_al_are_halved_beside_one_way_and_one_attack_alone():

@@ -61,6 +61,8 @@ def test_every_row_has_a_mean_and_a_deviation(small, name, tmp_path):
     for row in made.rows:
         assert isinstance(row.cells["mean AUC"].ours, Estimate)
         assert isinstance(row.cells["deviation"].ours, Estimate | Skipped)
+        median = row.cells["median AUC"].ours
+        assert median.low <= median.value <= median.high
     labels = [row.label for row in made.rows]
     assert len(set(labels)) == len(labels)
     assert len(made.rows) == {"meeus-table2": 16, "meeus-fig4": 16}.get(name, 5)

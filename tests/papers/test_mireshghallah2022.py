@@ -16,10 +16,11 @@ from privacygauge.datasets.public import PARTS, Sentences
 from privacygauge.language.patients import by_patient
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.training_steps import DONE
-from privacygauge.papers import Cell, Effort, Row, mireshghallah2022, reproduction
+from privacygauge.papers import Effort, mireshghallah2022, reproduction
 from privacygauge.papers import mireshghallah2022 as cells
 from privacygauge.papers import mireshghallah2022_figures as claims
 from privacygauge.papers import mireshghallah2022_figures as figures
+from privacygauge.papers.catalogue import judgement
 from privacygauge.papers.mireshghallah2022 import (
     FOLDER,
     SIDES,
@@ -237,30 +238,16 @@ def test_every_claim_has_an_effect_and_a_verdict(played):
     assert isinstance(effects["LR beats the loss, AUC of samples"], Estimate)
     # The same made-up scores serve every line, so that nothing else has an effect.
     assert isinstance(effects["a near reference serves better, AUC"], Skipped)
-    told = claims.verdicts(made.rows)
-    assert made.notes[-len(told) :] == told
-    assert sum(int(note.split("(")[1].split(")")[0]) for note in told) == len(effects)
+    judged = {one.claim: one for one in judgement("mireshghallah-claims").of(made).claims}
+    assert set(effects) <= set(judged)
+    assert (judged["a near reference serves better, AUC"].word == "not measured") == isinstance(
+        effects["a near reference serves better, AUC"], Skipped
+    )
     controls = {row.label: row.cells["value"] for row in made.rows if "value" in row.cells}
     assert len(controls) == len(claims.CONTROLS)
     alone = controls["control: reference alone, AUC of samples"]
     assert alone.published == 0.5
     assert not alone.ours.excludes(0.5)
-
-
-def test_a_verdict_needs_an_interval_on_one_side():
-    rows = [
-        Row("holds", {"effect": Cell(None, estimate(0.3))}),
-        Row("open", {"effect": Cell(None, estimate(0.05))}),
-        Row("turns", {"effect": Cell(None, estimate(-0.3))}),
-        Row("unknown", {"effect": Cell(None, Skipped("x", "one draw"))}),
-        Row("control", {"value": Cell(0.5, estimate(0.5))}),
-    ]
-    assert claims.verdicts(rows) == (
-        "Reproduced (1): holds.",
-        "Within its interval of no effect (1): open.",
-        "The opposite was found (1): turns.",
-        "Not told (1): unknown.",
-    )
 
 
 def test_one_folder_serves_all_tables(tmp_path):

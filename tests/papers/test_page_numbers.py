@@ -105,6 +105,48 @@ REMARKS = (
         ],
     ),
     (
+        "song2021.md",
+        "their largest distance is {} ({} to {})",
+        3,
+        1,
+        [
+            ("song-fig5", "early stopping less adversarial regularisation", "largest distance", end)
+            for end in ("value", "low", "high")
+        ],
+    ),
+    (
+        "song2021.md",
+        "{} and {} at .9, {} and {} at .8, {} and {} at .7, {} and {} at .6",
+        3,
+        1,
+        [
+            ("song-table6", f"{view}: score of at least {cut}", "histogram: precision", "value")
+            for cut in (0.9, 0.8, 0.7, 0.6)
+            for view in ("authors", "MemGuard")
+        ],
+    ),
+    (
+        "long2017.md",
+        "NB and LR, {} ({} to {}) and {} ({} to {}), are",
+        3,
+        1,
+        [
+            ("long-table2", f"{model}-Adult", "mean PDTP", end)
+            for model in ("NB", "LR")
+            for end in ("value", "low", "high")
+        ],
+    ),
+    (
+        "mireshghallah2022.md",
+        "falls from {} to {}, as it falls in the paper's own tables",
+        3,
+        1,
+        [
+            ("mireshghallah-claims", f"LR beats the loss, recall at {rate}%", "effect", "value")
+            for rate in (10, 1)
+        ],
+    ),
+    (
         "meeus2023.md",
         "on Adult ({}, {} to {}), which counts as holding, and open on the census ({}, {} to {})",
         3,

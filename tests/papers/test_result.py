@@ -4,10 +4,12 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.papers import Judgement
-from privacygauge.papers.verdict import ReproductionResult, above, read_result
+from privacygauge.papers.verdict import ReproductionResult, above, read_result, stated_in
 from tests.papers.made_tables import table
 
-JUDGEMENT = Judgement(("first", "second"), (above("it is there", ("first", "x")),))
+JUDGEMENT = Judgement(
+    ("first", "second"), stated_in("4.2", (above("it is there", ("first", "x")),))
+)
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path):
@@ -27,7 +29,8 @@ def test_the_verdict_is_written_and_judged_anew_when_it_is_read(tmp_path):
         "open", None, "differs", "not measured", None
     ]  # fmt: skip
     (claim,) = plain["claims"]
-    assert (claim["claim"], claim["verdict"]) == ("it is there", "holds")
+    assert (claim["claim"], claim["section"]) == ("it is there", "4.2")
+    assert claim["verdict"] == "holds"
     assert claim["low"] == pytest.approx(0.4)
     path = tmp_path / "made-up.json"
     path.write_text(json.dumps({**plain, "verdict": "agrees"}))

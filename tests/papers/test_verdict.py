@@ -10,13 +10,17 @@ from privacygauge.papers.verdict import (
     above,
     below,
     claim_of_equality,
+    every,
     falls,
     grows,
     larger,
     near,
+    on_average,
     paired_claim,
     planted_claim,
     smaller,
+    some,
+    stated_in,
 )
 from tests.papers.made_tables import estimate, table
 from tests.thorough import times
@@ -37,7 +41,8 @@ def of(*values):
 
 
 def word(claim, *values):
-    return claim.judged(of(*values)).word
+    (said,) = stated_in("1", (claim,))
+    return said.judged(of(*values)).word
 
 
 def test_a_number_agrees_where_all_of_our_interval_is_near_it():
@@ -71,7 +76,13 @@ def test_imprecision_is_never_rewarded(one, published, further):
 @given(estimates, estimates)
 @settings(max_examples=times(50))
 def test_what_cannot_decide_leaves_everything_open(one, other):
-    claims = (larger("", ("0", "x"), ("1", "x")), above("", ("0", "x")))
+    claims = stated_in(
+        "1",
+        (
+            larger("", ("0", "x"), ("1", "x")),
+            above("", ("0", "x")),
+        ),
+    )
     judgement = Judgement(("*",), claims, decides=False)
     rows = (Row("0", {"x": Cell(0.5, one)}), Row("1", {"x": Cell(None, other)}))
     verdict = judgement.of(Table("t", "T", rows, ()))
@@ -80,13 +91,13 @@ def test_what_cannot_decide_leaves_everything_open(one, other):
 
 
 def test_what_was_planted_is_shown_and_not_counted():
-    claim = planted_claim(above("a", ("first", "x")))
+    (claim,) = stated_in("1", (planted_claim(above("a", ("first", "x"))),))
     verdict = Judgement(claims=(claim,)).of(table())
     assert (verdict.word, verdict.counts.split(", ")[0]) == (
         "nothing to compare",
         "1 by construction",
     )
-    both = Judgement(claims=(claim, above("b", ("first", "x")))).of(table())
+    both = Judgement(claims=(claim, *stated_in("1", (above("b", ("first", "x")),)))).of(table())
     assert both.word == "claims: holds"
     assert both.counts.startswith("1 of 1 claims hold, 1 by construction")
 
@@ -110,7 +121,8 @@ def test_a_paired_difference_goes_before_two_numbers():
     other = Row("1", {"x": Cell(None, estimate(0.79, 0.1))})
     without = Table("t", "T", (Row("0", cells), other), ())
     with_it = Table("t", "T", (Row("0", {**cells, **gap}), other), ())
-    assert [claim.judged(one).word for one in (without, with_it)] == ["open", "holds"]
+    (said,) = stated_in("1", (claim,))
+    assert [said.judged(one).word for one in (without, with_it)] == ["open", "holds"]
 
 
 @given(estimates, estimates)
@@ -130,7 +142,8 @@ def test_what_holds_of_a_pair_is_the_opposite_of_its_mirror(one, other):
 @settings(max_examples=times(100))
 def test_a_difference_is_never_surer_than_both_numbers_apart(one, other):
     """Intervals that are apart decide; and the difference is at least as wide as either."""
-    judged = larger("", ("0", "x"), ("1", "x")).judged(of(one, other))
+    (claim,) = stated_in("1", (larger("", ("0", "x"), ("1", "x")),))
+    judged = claim.judged(of(one, other))
     if one.low > other.high:
         assert judged.word == "holds"
     assert judged.effect.value == pytest.approx(one.value - other.value)
@@ -183,7 +196,7 @@ def test_what_was_not_measured_is_not_judged():
     ],
 )
 def test_the_whole_is_no_better_than_its_parts(same, claims, said):
-    verdict = Judgement(same, claims).of(table())
+    verdict = Judgement(same, stated_in("1", claims)).of(table())
     assert verdict.word == said
     assert str(verdict).startswith(said)
     # Numbers of other data are counted, and never said to agree.
@@ -198,3 +211,66 @@ def test_numbers_that_have_to_agree_are_shown_and_not_counted():
     other = Judgement(same_data=("*",), margin=0.2).of(table())
     assert other.numbers.count("agrees") == verdict.numbers.count("agrees") + 1
     assert given.of_cell("first", "y", Cell(0.5, estimate(0.5))) == "agrees"
+
+
+@given(estimates, estimates)
+@settings(max_examples=times(50))
+def test_what_a_paper_does_not_claim_is_shown_and_not_counted(one, other):
+    """However sure it is: it adds to no verdict, and its effect stays in the result."""
+    table = of(one, other)
+    ours = larger("ours", ("0", "x"), ("1", "x"))
+    theirs = stated_in("4.2", (above("theirs", ("0", "x")),))
+    alone = Judgement(claims=theirs).of(table)
+    both = Judgement(claims=(*theirs, ours)).of(table)
+    assert (both.word, both.counts) == (alone.word, alone.counts)
+    assert both.claims[1].word == "not claimed"
+    assert both.claims[1].effect == ours.effect(table)
+    assert Judgement(claims=(ours,)).of(table).word == "nothing to compare"
+
+
+@pytest.mark.parametrize("published", [0.021, 0.0299, 0.14, 0.5847, 3.4])
+def test_a_relative_margin_lets_no_nought_agree(published):
+    """A deviation or a PDTP of 0 is another finding than a small one."""
+    judgement = Judgement(same_data=("*",), margin=0.1, relative=("*deviation", "PDTP"))
+    for column in ("deviation", "a deviation", "PDTP"):
+        assert judgement.of_cell("a", column, Cell(published, estimate(0.0, 0.0))) == "differs"
+        far = Cell(published, estimate(1.3 * published, 0.0))
+        close = Cell(published, estimate(1.1 * published, 0.0))
+        assert judgement.of_cell("a", column, far) == "differs"
+        assert judgement.of_cell("a", column, close) == "agrees"
+    # Other columns keep the one margin for all.
+    assert judgement.of_cell("a", "x", Cell(0.0299, estimate(0.0, 0.0))) == "agrees"
+
+
+@given(st.lists(estimates, min_size=2, max_size=4))
+@settings(max_examples=times(50))
+def test_all_of_some_claims_hold_where_each_does_and_some_where_one_does(values):
+    each = [above("", (str(i), "x")) for i in range(len(values))]
+    words = [word(claim, *values) for claim in each]
+    whole = word(every("", each), *values)
+    assert (whole == "holds") == (set(words) == {"holds"})
+    assert (whole == "the opposite") == ("the opposite" in words)
+    least = word(some("", each), *values)
+    assert (least == "holds") == ("holds" in words)
+    assert (least == "the opposite") == (set(words) == {"the opposite"})
+    mean = on_average("", each).effect(of(*values))
+    assert mean.value == pytest.approx(sum(one.value for one in values) / len(values))
+    # An interval of the mean is no wider than that of the widest one.
+    widest = max(one.high - one.low for one in values)
+    assert mean.low - 1e-9 <= mean.value <= mean.high + 1e-9
+    assert mean.high - mean.low <= widest + 1e-9
+
+
+def test_claims_together_leave_out_what_was_not_measured_and_a_mean_does_not():
+    each = [above("", (str(i), "x")) for i in range(2)]
+    values = (estimate(0.5), Skipped("x", "no data"))
+    assert word(every("", each), *values) == word(some("", each), *values) == "holds"
+    assert word(on_average("", each), *values) == "not measured"
+    missing = (Skipped("x", "no data"),) * 2
+    assert word(every("", each), *missing) == word(some("", each), *missing) == "not measured"
+
+
+def test_near_a_value_is_not_near_nought():
+    assert word(near("", ("0", "x"), 0.05, 0.5), estimate(0.51, 0.01)) == "holds"
+    assert word(near("", ("0", "x"), 0.05, 0.5), estimate(0.7, 0.01)) == "the opposite"
+    assert word(near("", ("0", "x"), 0.05), estimate(0.51, 0.01)) == "the opposite"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.papers.feldman2019 import BIASES, CLASSES, PAPER, QUERIES, SIZES, TRIALS
 from privacygauge.papers.feldman2019 import CLASSES_4 as SLOPE_CLASSES
 from privacygauge.papers.feldman2019 import POINTS as SLOPE_POINTS
@@ -19,8 +20,17 @@ from privacygauge.papers.feldman2019_logits import (
     TOPS,
 )
 from privacygauge.papers.feldman2019_logits import QUERIES as LOGIT_QUERIES
-from privacygauge.papers.table import Entry, Status, items
-from privacygauge.papers.verdict import Judgement, above, falls, grows, of_rows
+from privacygauge.papers.table import Entry, Status, Table, items
+from privacygauge.papers.verdict import (
+    Claim,
+    Judgement,
+    above,
+    every,
+    falls,
+    grows,
+    of_rows,
+    stated_in,
+)
 
 _IMAGENET = (
     "logits of ResNet-50v2 on ImageNet are not available; those of ResNet-20 on CIFAR-100 and "
@@ -38,11 +48,6 @@ ITEMS = items(
 )
 """All figures of the paper."""
 
-_RESTRICTED = (
-    ("the least confident points alone gain more", "2,000 least confident, all labels"),
-    ("the top two labels alone gain more still", "2,000 least confident, R = 2"),
-)
-
 
 def _row(n: int, m: int, k: int) -> str:
     return f"n {n:,}, m {m:,}, k {k:,}"
@@ -51,17 +56,42 @@ def _row(n: int, m: int, k: int) -> str:
 _SIMULATED = "simulation"
 
 
+_ATTACKED = ("all points", "2,000 least confident")
+
+
+def _fewer_labels(data: str, attacked: str, queries: int | None = None) -> Claim:
+    """Return the claim that the gain grows as the labels tried are restricted to the top R.
+
+    With as many queries, or with each number of queries that the table has.
+    """
+    what = f"{data}, {attacked}: the gain grows as R falls"
+    labels = ("all labels", *(f"R = {top}" for top in sorted(TOPS, reverse=True)))
+    rows = [f"{data}, {attacked}, {one}" for one in labels]
+
+    def effect(table: Table) -> Estimate | Skipped:
+        cells = next((row.cells for row in table.rows if row.label == rows[0]), {})
+        columns = cells if queries is None else (f"k {queries:,}",)
+        gains = [grows(what, [(row, column) for row in rows]) for column in columns]
+        return every(what, gains).effect(table)
+
+    return Claim(what, effect)
+
+
 def _on_own(figure: int) -> Callable[[Judgement], Judgement]:
     """Return the change of judgement for the reader's own logits, of any number of points.
 
     Their rows have other labels, so that the claims replace those of the stand-ins.
     """
     if figure == 1:
-        claims = tuple(
-            of_rows(f"{what}, at every number of queries", f"{OWN}, a fifth least confident, "
-                    f"{labels}: more than without it")
-            for what, labels in (("the least confident points alone gain more", "all labels"),
-                                 ("the top two labels alone gain more still", "R = 2"))
+        claims = (
+            *stated_in("5", (of_rows(
+                "the least confident points alone gain more, at every number of queries",
+                f"{OWN}, a fifth least confident, all labels: more than without it",
+            ),)),
+            *stated_in("Figure 1", (
+                _fewer_labels(OWN, attacked)
+                for attacked in ("all points", "a fifth least confident")
+            )),
         )  # fmt: skip
     else:
         claims = (
@@ -75,20 +105,35 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "feldman-fig1": Judgement(
         quick=True,
         on={OWN: _on_own(1)},
-        claims=tuple(
-            above(
-                f"{data}, {k:,} queries: {what}",
-                (f"{data}, {which}: more than without it", f"k {k:,}"),
-            )
-            for data in DATA_SETS.values()
-            # As many queries a point as in the paper: of five times as many it says nothing.
-            for k in (RELATIVE,)
-            for what, which in _RESTRICTED
+        # As many queries a point as in the paper: of five times as many it says nothing.
+        claims=(
+            *stated_in(
+                "5",
+                (
+                    above(
+                        f"{data}, {RELATIVE:,} queries: the least confident points alone gain more",
+                        (
+                            f"{data}, 2,000 least confident, all labels: more than without it",
+                            f"k {RELATIVE:,}",
+                        ),
+                    )
+                    for data in DATA_SETS.values()
+                ),
+            ),
+            *stated_in(
+                "Figure 1",
+                (
+                    _fewer_labels(data, attacked, RELATIVE)
+                    for data in DATA_SETS.values()
+                    for attacked in _ATTACKED
+                ),
+            ),
         ),
     ),
     "feldman-fig2": Judgement(
         quick=True,
         on={OWN: _on_own(2)},
+        # The paper draws the scan beside the attack, and says nothing of which gains more.
         claims=tuple(
             above(
                 f"{data}, both restrictions: NB gains more than a scan with {RELATIVE:,} queries",
@@ -100,6 +145,18 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "feldman-fig3": Judgement(
         quick=True,
         claims=(
+            *stated_in(
+                "1",
+                (
+                    falls(
+                        f"n {n:,}, k {k:,}: the bias falls with the classes",
+                        [(_row(n, m, k), _SIMULATED) for m in CLASSES],
+                    )
+                    for n in SIZES
+                    for k in QUERIES
+                ),
+            ),
+            # Of queries and points the text says nothing about the figure.
             *(
                 grows(
                     f"n {n:,}, m {m:,}: the bias grows with the queries",
@@ -107,14 +164,6 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 )
                 for n in SIZES
                 for m in CLASSES
-            ),
-            *(
-                falls(
-                    f"n {n:,}, k {k:,}: the bias falls with the classes",
-                    [(_row(n, m, k), _SIMULATED) for m in CLASSES],
-                )
-                for n in SIZES
-                for k in QUERIES
             ),
             # Not measured in the quick form, which has no row of 50,000 points and 1,000 queries.
             *(
@@ -129,25 +178,31 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "feldman-fig4": Judgement(
         # The printed slopes are of curves whose classes the text does not name: not compared.
         quick=True,
-        claims=tuple(
-            above(
-                f"bias {bias}: queries grow faster than the classes",
-                # A slope above 1 on logarithmic axes is growth faster than linear.
-                (f"bias {bias}, slope", "m 2 to 100, simulation"),
-                1,
-            )
-            for bias in BIASES
+        claims=stated_in(
+            "5",
+            (
+                above(
+                    f"bias {bias}: queries grow faster than the classes",
+                    # A slope above 1 on logarithmic axes is growth faster than linear.
+                    (f"bias {bias}, slope", "m 2 to 100, simulation"),
+                    1,
+                )
+                for bias in BIASES
+            ),
         ),
     ),
     "feldman-fig5": Judgement(
         quick=True,
-        claims=tuple(
-            above(
-                f"n {n:,}, k {k:,}: NB beats the majority",
-                (f"n {n:,}, k {k:,}", "NB less majority"),
-            )
-            for n in SIZES
-            for k in QUERIES
+        claims=stated_in(
+            "1",
+            (
+                above(
+                    f"n {n:,}, k {k:,}: NB beats the majority",
+                    (f"n {n:,}, k {k:,}", "NB less majority"),
+                )
+                for n in SIZES
+                for k in QUERIES
+            ),
         ),
     ),
 }
@@ -194,7 +249,8 @@ ENTRIES = (
         "5",
         "linear scan, first query",
         paper="random",
-        ours="random",
+        ours="random at the attacked points, the model's labels elsewhere",
+        why="the points outside of the attack are answered as NB answers them",
     ),
     Entry(
         "feldman-fig2",

@@ -12,17 +12,22 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.local_copies import census
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, adult
-from privacygauge.evaluate.rates import mean
+from privacygauge.evaluate.defences import quantile
+from privacygauge.evaluate.rates import less, mean
 from privacygauge.papers.long2017_figures import COMPLETE, deviation
 from privacygauge.papers.table import Cell, Effort, Entry, Row, Status, Table, exact, items, part_of
 from privacygauge.papers.verdict import (
+    MARGIN,
     Claim,
     Judgement,
     above,
     claim_of_equality,
+    every,
     larger,
     near,
+    on_average,
     paired_claim,
+    stated_in,
 )
 from privacygauge.tables.attacks.attack import TableAttack
 from privacygauge.tables.attacks.attention import (
@@ -275,9 +280,11 @@ def _rows(
         # A deviation and its interval need two different values.
         several = len(values) > 1 and np.ptp(values) > 0
         spread = deviation(values) if several else Skipped("deviation", "the values do not vary")
+        middle = replace(quantile(values, 0.5, LEVEL), value=float(np.median(values)))
         cells = {
             "mean AUC": Cell(known[0], group.means[0]),
             "deviation": Cell(known[1], spread),
+            _MEDIAN: Cell(None, middle),
         }
         rows.append(Row(f"{named}: {group.method}", cells))
     return rows
@@ -330,8 +337,8 @@ _CENSUS = (
 )
 _TWENTIETH = "on the paper's data, kept with a twentieth of the adversary's tables"
 _RECORDS = (
-    "its means and deviations, without the single records and the medians (18.6 and 10.89 points "
-    "ahead on the census under BayNet)"
+    "its means and deviations, without the single records; medians ({} points ahead on the census "
+    "under BayNet) are measured, and not in what is kept"
 )
 
 ITEMS = items(
@@ -340,9 +347,9 @@ ITEMS = items(
     ("table2", "which records", Status.PARTLY, _CENSUS),
     ("table3", "target attention", Status.PARTLY, _CENSUS),
     ("fig1", "the records of Table 2 one by one", Status.PARTLY,
-     f"{_RECORDS}; {_CENSUS}", "meeus-table2"),
+     f"{_RECORDS.format(18.6)}; {_CENSUS}", "meeus-table2"),
     ("fig2", "the records of Table 3 one by one", Status.PARTLY,
-     f"{_RECORDS}; {_CENSUS}", "meeus-table3"),
+     f"{_RECORDS.format(10.89)}; {_CENSUS}", "meeus-table3"),
     ("fig3a", "numbers of neighbours", Status.PARTLY, _TWENTIETH),
     ("fig3b", "distances", Status.PARTLY, _TWENTIETH),
     ("fig4", "PrivBayes by epsilon", Status.PARTLY, _CENSUS),
@@ -352,25 +359,115 @@ ITEMS = items(
 
 _OTHERS = ("random", "rare value", "log-likelihood")
 _MEAN = "mean AUC"
+_MEDIAN = "median AUC"
 _ALIKE = 0.05
 """Margin of equality: mean AUCs that differ by less count as equal."""
 
 
-def _distance_wins() -> Judgement:
+HEADLINE = {"meeus-table2": 0.072, "meeus-table3": 0.052}
+"""Table to the lead of records by distance that the paper states."""
+
+_PARTS = tuple(f"{data}, {by}" for data in ("UK census", "Adult") for by in GENERATORS)
+
+
+def _lead_of(part: str) -> Claim:
+    """Return the claim that records by distance lead the best other way.
+
+    The best other way is the one with the largest mean of ours, as the paper's own number is
+    reckoned (Errata).
+    """
+    what = f"{part}: records by distance lead the best other way"
+
+    def effect(table: Table) -> Estimate | Skipped:
+        own, *others = (table.cell(f"{part}: {way}", _MEAN) for way in ("distance", *_OTHERS))
+        known = [one.ours for one in others if one and isinstance(one.ours, Estimate)]
+        if own is None or isinstance(own.ours, Skipped) or len(known) < len(others):
+            return Skipped(what, "not in this form")
+        return less(own.ours, max(known, key=lambda one: one.value))
+
+    return Claim(what, effect)
+
+
+def _mean_lead(what: str, parts: Sequence[str], least: float) -> Claim:
+    """Return the claim that records by distance lead the best other way by `least` on average."""
+    return on_average(what, [_lead_of(part) for part in parts], least)
+
+
+def _half_the_deviation(by: str) -> Claim:
+    """Return the claim that records by distance halve the deviation of the lowest likelihood."""
+    what = f"UK census, {by}: records by distance halve the deviation of the lowest likelihood"
+
+    def effect(table: Table) -> Estimate | Skipped:
+        cells = [
+            table.cell(f"UK census, {by}: {way}", "deviation")
+            for way in ("log-likelihood", "distance")
+        ]
+        other, own = (
+            Skipped(what, "not in this form") if cell is None else cell.ours for cell in cells
+        )
+        if isinstance(other, Skipped) or isinstance(own, Skipped):
+            return other if isinstance(other, Skipped) else Skipped(what, "not in this form")
+        doubled = replace(own, value=2 * own.value, low=2 * own.low, high=2 * own.high)
+        return less(other, doubled)
+
+    return Claim(what, effect)
+
+
+def _distance_wins(name: str) -> Judgement:
     """Return the judgement: records by distance are most at risk, for all data and generators."""
-    parts = [f"{data}, {by}" for data in ("UK census", "Adult") for by in ("SynthPop", "BayNet")]
+    lead = HEADLINE[name]
+    section = "6.1" if name == "meeus-table2" else "6.2"
+    places = "1, 6.1, 7" if name == "meeus-table2" else "1, 6.2"
+    headline = (
+        f"records by distance lead the best other way by {100 * lead:g} points on average, or "
+        f"{100 * MARGIN:g} less"
+    )
     return Judgement(
         same_data=("Adult*",),
         margin=0.05,
+        relative=("deviation",),
         on={"census": lambda judgement: replace(judgement, same_data=("*",))},
-        claims=tuple(
-            larger(
-                f"{part}: records by distance are more at risk than {other}",
-                (f"{part}: distance", _MEAN),
-                (f"{part}: {other}", _MEAN),
-            )
-            for part in parts
-            for other in _OTHERS
+        claims=(
+            *stated_in(places, (_mean_lead(headline, _PARTS, lead - MARGIN),)),
+            # On the paper's data alone the paper states no lead.
+            _mean_lead(
+                "on Adult alone they lead it on average",
+                [part for part in _PARTS if part.startswith("Adult")],
+                0.0,
+            ),
+            *stated_in(
+                section,
+                (
+                    *(
+                        larger(
+                            f"{part}: records by distance are more at risk than {other}",
+                            (f"{part}: distance", _MEAN),
+                            (f"{part}: {other}", _MEAN),
+                        )
+                        for part in _PARTS
+                        for other in _OTHERS
+                    ),
+                    *(
+                        every(
+                            f"{part}: their median risk is higher than that of every other way",
+                            [
+                                larger(
+                                    other,
+                                    (f"{part}: distance", _MEDIAN),
+                                    (f"{part}: {other}", _MEDIAN),
+                                )
+                                for other in _OTHERS
+                            ],
+                        )
+                        for part in _PARTS
+                    ),
+                ),
+            ),
+            *(
+                stated_in("7", (_half_the_deviation(by) for by in GENERATORS))
+                if name == "meeus-table2"
+                else ()
+            ),
         ),
     )
 
@@ -393,20 +490,22 @@ def _as_the_default(ways: tuple[str, ...], default: str) -> tuple[Claim, ...]:
 
 
 JUDGEMENTS: Mapping[str, Judgement] = {
-    "meeus-table2": _distance_wins(),
-    "meeus-table3": _distance_wins(),
+    **{name: _distance_wins(name) for name in HEADLINE},
     "meeus-fig3a": Judgement(
         same_data=("*",),
-        claims=_as_the_default(("k = 1", "k = 10", "k = 20", "k = 50"), "k = 5"),
+        claims=stated_in("6.3", _as_the_default(("k = 1", "k = 10", "k = 20", "k = 50"), "k = 5")),
     ),
     "meeus-fig3b": Judgement(
         same_data=("*",),
-        claims=(
-            *_as_the_default(("Minkowski p = 1", "Minkowski p = 2"), "cosine"),
-            larger(
-                "p = 4 finds records that are less at risk than by the cosine",
-                ("Adult, SynthPop: cosine", _MEAN),
-                ("Adult, SynthPop: Minkowski p = 4", _MEAN),
+        claims=stated_in(
+            "6.4",
+            (
+                *_as_the_default(("Minkowski p = 1", "Minkowski p = 2"), "cosine"),
+                larger(
+                    "p = 4 finds records that are less at risk than by the cosine",
+                    ("Adult, SynthPop: cosine", _MEAN),
+                    ("Adult, SynthPop: Minkowski p = 4", _MEAN),
+                ),
             ),
         ),
     ),
@@ -416,25 +515,42 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             claim
             for data in ("UK census", "Adult")
             for claim in (
-                above(
-                    f"{data}: at epsilon 100 records by distance are at risk",
-                    (f"{data}, epsilon 100: distance", _MEAN),
-                    0.5,
+                *stated_in(
+                    "1",
+                    (
+                        near(
+                            f"{data}: at epsilon 1 attacks fail on records by distance, within "
+                            f"{_ALIKE:g} of chance",
+                            (f"{data}, epsilon 1: distance", _MEAN),
+                            _ALIKE,
+                            0.5,
+                        ),
+                    ),
                 ),
-                above(
-                    f"{data}: at epsilon 10 they still are",
-                    (f"{data}, epsilon 10: distance", _MEAN),
-                    0.5,
-                ),
-                # Of smaller epsilons the paper says that attacks fail, or find some records.
-                *(
-                    larger(
-                        f"{data}: at epsilon {epsilon} they are more at risk than {other}",
-                        (f"{data}, epsilon {epsilon}: distance", _MEAN),
-                        (f"{data}, epsilon {epsilon}: {other}", _MEAN),
-                    )
-                    for epsilon in ("100", "1000")
-                    for other in _OTHERS
+                *stated_in(
+                    "6.5",
+                    (
+                        above(
+                            f"{data}: at epsilon 100 records by distance are at risk",
+                            (f"{data}, epsilon 100: distance", _MEAN),
+                            0.5,
+                        ),
+                        above(
+                            f"{data}: at epsilon 10 they still are",
+                            (f"{data}, epsilon 10: distance", _MEAN),
+                            0.5,
+                        ),
+                        # Of smaller epsilons the paper says that some records are found.
+                        *(
+                            larger(
+                                f"{data}: at epsilon {epsilon} they are more at risk than {other}",
+                                (f"{data}, epsilon {epsilon}: distance", _MEAN),
+                                (f"{data}, epsilon {epsilon}: {other}", _MEAN),
+                            )
+                            for epsilon in ("100", "1000")
+                            for other in _OTHERS
+                        ),
+                    ),
                 ),
             )
         ),
@@ -710,9 +826,17 @@ ENTRIES = (
         "meeus-table3",
         "A",
         "networks, averaged",
-        paper=None,
+        paper="one",
         ours=TargetAttention().folds,
         why="each stops early on tables that it did not learn from",
+    ),
+    Entry(
+        "meeus-table3",
+        "A",
+        "tables that a network learns from",
+        paper="all of the adversary's",
+        ours=f"{TargetAttention().folds - 2} of {TargetAttention().folds} parts of them",
+        why="one of the others tells when to stop, and one is scored to choose the threshold",
     ),
     Entry(
         "meeus-fig3a",
@@ -729,7 +853,7 @@ ENTRIES = (
         "epsilons",
         paper=None,
         ours=EPSILONS,
-        why="the text names 10 and 100 of the figure's",
+        why="the text names 1, 10 and 100 of the figure's",
     ),
 )
 """All settings that the paper states of its experiments, and the choices it leaves open."""

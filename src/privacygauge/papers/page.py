@@ -276,8 +276,11 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
             ""
             if all(isinstance(one.effect, Skipped) for one in verdict.claims)
             else table_of(
-                ("claim", "effect, above 0 if true", "verdict"),
-                [(one.claim, number(one.effect), one.word) for one in verdict.claims],
+                ("claim", "said in", "effect, above 0 if true", "verdict"),
+                [
+                    (one.claim, one.section or DASH, number(one.effect), one.word)
+                    for one in verdict.claims
+                ],
             )
         ),
         numbers,

@@ -42,6 +42,10 @@ MEMBERS = 440
 EPOCHS = 40
 """Training epochs."""
 
+BATCH = 32
+RATE = 1e-3
+"""Learning rate of Adam; `BATCH` images per step."""
+
 PAIRS = 5
 """Pairs of a target and a shadow model; the quick form has one, of `QUICK` epochs."""
 
@@ -114,8 +118,8 @@ def song_table7(effort: Effort) -> Table:
         networks = Networks(
             Convolutions(),
             epochs=QUICK if effort.quick else EPOCHS,
-            batch_size=32,
-            learning_rate=1e-3,
+            batch_size=BATCH,
+            learning_rate=RATE,
         )
         # Models 0 to n - 1 are targets, n to 2 n - 1 shadow models.
         inside = np.repeat([side.inside(len(y)) for side in sides], n, axis=0)

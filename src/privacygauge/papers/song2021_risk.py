@@ -55,7 +55,7 @@ ESTIMATORS: Mapping[str, Estimator] = {"histogram": Histogram(), "isotonic": Iso
 GRID = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Risk scores at which the distribution over members is evaluated."""
 
-_TABLE6: Mapping[str, Sequence[tuple[float, float]]] = {
+TABLE_6: Mapping[str, Sequence[tuple[float, float]]] = {
     "authors": (
         (0.854, 0.212),
         (0.834, 0.291),
@@ -133,7 +133,7 @@ def song_table6(effort: Effort) -> Table:
     for view in _views(effort, data) if data in own or not own else ():
         for number, cut in enumerate(CUTS):
             cells = {}
-            printed = _TABLE6[view.paper][number] if view.paper in _TABLE6 else (None, None)
+            printed = TABLE_6[view.paper][number] if view.paper in TABLE_6 else (None, None)
             for name in ESTIMATORS:
                 found = [fit.risk[name].cuts[number] for fit in view.fits]
                 paper = printed if name == "histogram" else (None, None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
@@ -22,6 +24,7 @@ Word = Literal[
     "open",
     "the opposite",
     "by construction",
+    "not claimed",
     "not measured",
     "other data",
 ]
@@ -30,6 +33,11 @@ Word = Literal[
 MARGIN = 0.02
 """Default distance from the printed number within which ours agrees: two points of a rate. The
 papers print no sampling error; none of their conclusions depends on less."""
+
+RELATIVE = 0.2
+"""Share of the printed number within which ours agrees, for deviations, errors, mean distances and
+PDTP: numbers of one kind that differ by powers of ten, of which the smallest would agree with 0 by
+a margin that is one for all."""
 
 PRINTED = 0.0005
 """Half a unit of the last digit of a number printed with three decimals."""
@@ -50,15 +58,19 @@ class JudgedClaim:
     """Whether the data were made to make the claim true."""
     decides: bool = True
     """Whether this form of the reproduction can decide the claim."""
+    section: str = ""
+    """Section, table or figure of the paper that says it; empty if the paper does not claim it."""
 
     @property
     def word(self) -> Word:
         """`holds` if the whole interval is above 0, `the opposite` if it is below, else `open`.
 
-        `not measured`, `by construction` and an undecided form come first.
+        `not measured`, `not claimed`, `by construction` and an undecided form come first.
         """
         if isinstance(self.effect, Skipped):
             return "not measured"
+        if not self.section:
+            return "not claimed"
         if self.planted:
             return "by construction"
         if not self.decides:
@@ -78,10 +90,19 @@ class Claim:
     """Effect in a table, above 0 if the claim is true."""
     planted: bool = False
     """Whether the data were made to make it true; such a claim is shown but not judged."""
+    section: str = ""
+    """Section, table or figure of the paper that says it, as `stated_in` sets it. What the paper
+    does not claim has none: it is shown but not judged."""
 
     def judged(self, table: Table, *, decides: bool = True) -> JudgedClaim:
         """Return the claim with its effect in a table."""
-        return JudgedClaim(self.what, self.effect(table), self.planted, decides)
+        return JudgedClaim(
+            self.what,
+            self.effect(table),
+            planted=self.planted,
+            decides=decides,
+            section=self.section,
+        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +119,8 @@ class Judgement:
     """Distance from the printed number within which ours agrees."""
     margins: Mapping[str, float] = field(default_factory=dict)
     """Column to its own margin, for columns with another kind of number."""
+    relative: tuple[str, ...] = ()
+    """Shell patterns of columns whose margin is `RELATIVE` of the printed number."""
     quick: bool = False
     """Whether the quick form measures the same as the full one, with wider intervals. A quick form
     with smaller models or data is a different experiment and decides nothing."""
@@ -109,9 +132,12 @@ class Judgement:
     """Shell patterns of rows and columns whose numbers are the paper's by construction: shown, and
     not judged."""
 
-    def within(self, column: str) -> float:
-        """Return the margin of a column plus the most that the paper's rounding can hide."""
-        return self.margins.get(column, self.margin) + self.printed
+    def within(self, column: str, published: float) -> float:
+        """Return the margin of a printed number plus the most that its rounding can hide."""
+        margin = self.margins.get(column, self.margin)
+        if any(fnmatchcase(column, pattern) for pattern in self.relative):
+            margin = RELATIVE * abs(published)
+        return margin + self.printed
 
     def of_cell(self, row: str, column: str, cell: Cell) -> Word | None:
         """Return the verdict on a cell; None if the paper prints no number.
@@ -128,7 +154,7 @@ class Judgement:
         if any(fnmatchcase(row, at[0]) and fnmatchcase(column, at[1]) for at in self.given):
             return "by construction"
         # Tolerance for binary fractions: .52 must count as at a distance of .02 from .5.
-        room = self.within(column) + 1e-12
+        room = self.within(column, cell.published) + 1e-12
         # Open: the interval of the difference crosses an end of [-room, room].
         low = cell.ours.low - cell.published
         high = cell.ours.high - cell.published
@@ -164,7 +190,8 @@ class Verdict:
         `agrees` if all comparable numbers agree and all judged claims hold, `differs` if none
         does, `in part` if some do, `open in part` if some are open and none is against it, `open`
         if nothing is decided. On other data than the paper's only the claims count, and the
-        verdict says so. Claims that hold by construction do not count.
+        verdict says so. Claims that hold by construction do not count, nor those that the paper
+        does not make.
         """
         good = self._count("agrees", "holds")
         bad = self._count("differs", "the opposite")
@@ -193,10 +220,10 @@ class Verdict:
                 parts.append(f"{n} {one if n == 1 else several}")
         if "by construction" in self.numbers:
             parts.append(f"{self.numbers.count('by construction')} numbers by construction")
-        words = [one.word for one in self.claims if one.word != "not measured"]
-        given = words.count("by construction")
-        if len(words) > given:
-            parts.append(f"{words.count('holds')} of {len(words) - given} claims hold")
+        words = [one.word for one in self.claims]
+        counted = sum(word in ("holds", "open", "the opposite") for word in words)
+        if counted:
+            parts.append(f"{words.count('holds')} of {counted} claims hold")
         said: tuple[Word, ...] = ("open", "the opposite", "by construction")
         parts += [f"{words.count(word)} {word}" for word in said if word in words]
         if "other data" in self.numbers:
@@ -234,15 +261,18 @@ def of_rows(what: str, row: str, column: str = "*") -> Claim:
             for name, cell in one.cells.items()
             if fnmatchcase(name, column) and isinstance(cell.ours, Estimate)
         ]
-        if not found:
-            return Skipped(what, "not in this form")
-        # The claim holds only if every interval is above 0, and fails if any is below: the minimum
-        # of the lower ends and of the upper ends says both.
-        least = min(found, key=lambda one: one.low)
-        high = min(one.high for one in found)
-        return replace(least, value=min(least.value, high), high=max(high, least.low))
+        return _least(found) if found else Skipped(what, "not in this form")
 
     return Claim(what, effect)
+
+
+def _least(found: Sequence[Estimate]) -> Estimate:
+    """Return the smallest of some numbers, with the lowest of either end of their intervals."""
+    # A claim about all holds only if every interval is above 0, and fails if any is below: the
+    # minimum of the lower ends and of the upper ends says both.
+    least = min(found, key=lambda one: one.low)
+    high = min(one.high for one in found)
+    return replace(least, value=min(min(one.value for one in found), high), high=high)
 
 
 def below(what: str, at: Place, value: float = 0.0) -> Claim:
@@ -266,6 +296,73 @@ def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
     Equal estimates are taken to be on the same records, with a difference of exactly 0.
     """
     return Claim(what, lambda table: _less(what, _at(table, one), _at(table, other), by))
+
+
+def stated_in(section: str, claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """Return claims as those of a section, table or figure of the paper: only such are judged."""
+    return tuple(replace(claim, section=section) for claim in claims)
+
+
+def every(what: str, claims: Sequence[Claim]) -> Claim:
+    """Return the claim that all of some claims are true; those that are not measured are left out.
+
+    The effect is the smallest one. Its interval reaches from the lowest lower end to the lowest
+    upper end: it holds only if every one does, and fails if any is certain to.
+    """
+
+    def effect(table: Table) -> Estimate | Skipped:
+        effects = [claim.effect(table) for claim in claims]
+        found = [one for one in effects if isinstance(one, Estimate)]
+        return _least(found) if found else Skipped(what, "not in this form")
+
+    return Claim(what, effect)
+
+
+def on_average(what: str, claims: Sequence[Claim], least: float = 0.0) -> Claim:
+    """Return the claim that the mean of some claims' effects is above `least`.
+
+    The interval takes the effects for independent; the claim is not measured where one is not.
+    """
+
+    def effect(table: Table) -> Estimate | Skipped:
+        found: list[Estimate] = []
+        for claim in claims:
+            one = claim.effect(table)
+            if isinstance(one, Skipped):
+                return Skipped(what, one.reason)
+            found.append(one)
+        down = np.hypot.reduce([one.value - one.low for one in found]) / len(found)
+        up = np.hypot.reduce([one.high - one.value for one in found]) / len(found)
+        value = float(np.mean([one.value for one in found])) - least
+        return replace(
+            found[0],
+            value=value,
+            low=value - float(down),
+            high=value + float(up),
+            n=min(one.n for one in found),
+            method=f"{found[0].method}, mean of {len(found)}",
+        )
+
+    return Claim(what, effect)
+
+
+def some(what: str, claims: Sequence[Claim]) -> Claim:
+    """Return the claim that at least one of some claims is true.
+
+    The effect is the largest one. Its interval reaches from the highest lower end to the highest
+    upper end: it holds if one does for certain, and fails only if every one does.
+    """
+
+    def effect(table: Table) -> Estimate | Skipped:
+        effects = [claim.effect(table) for claim in claims]
+        found = [one for one in effects if isinstance(one, Estimate)]
+        if not found:
+            return Skipped(what, "not in this form")
+        largest = max(found, key=lambda one: one.high)
+        low = max(one.low for one in found)
+        return replace(largest, value=max(max(one.value for one in found), low), low=low)
+
+    return Claim(what, effect)
 
 
 def planted_claim(claim: Claim) -> Claim:
@@ -308,9 +405,11 @@ def claim_of_equality(what: str, one: Place, other: Place, within: float) -> Cla
     return Claim(what, effect)
 
 
-def near(what: str, at: Place, within: float) -> Claim:
-    """Return the claim that a number is less than `within` from 0."""
-    return Claim(what, lambda table: _nearness(_at(table, at), within))
+def near(what: str, at: Place, within: float, value: float = 0.0) -> Claim:
+    """Return the claim that a number is less than `within` from a value."""
+    return Claim(
+        what, lambda table: _nearness(_shift_estimate(what, _at(table, at), -value), within)
+    )
 
 
 def _nearness(found: Estimate | Skipped, within: float) -> Estimate | Skipped:
@@ -442,7 +541,9 @@ class ReproductionResult:
                 if isinstance(effect, Skipped)
                 else {"effect": effect.value, "low": effect.low, "high": effect.high}
             )
-            plain.append({"claim": one.claim, "verdict": one.word, **measured})
+            plain.append(
+                {"claim": one.claim, "section": one.section, "verdict": one.word, **measured}
+            )
         return plain
 
 
@@ -506,10 +607,11 @@ def read_result(path: Path) -> ReproductionResult:
 
 def claim_row(line: Mapping[str, Any]) -> dict[str, object]:
     """Return a row of the claims' table on the terminal, from a mapping of `claims`."""
+    start = {"claim": line["claim"], "section": line["section"] or "-"}
     if "effect" not in line:
-        return {"claim": line["claim"], "effect": "-", "verdict": line["verdict"]}
+        return {**start, "effect": "-", "verdict": line["verdict"]}
     return {
-        "claim": line["claim"],
+        **start,
         "effect": f"{line['effect']:.3f} ({line['low']:.3f} to {line['high']:.3f})",
         "verdict": line["verdict"],
     }
