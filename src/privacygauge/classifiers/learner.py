@@ -143,6 +143,14 @@ class Learner(Protocol):
         """Return the classifier trained on records (n, d) with classes (n,) in 0..k-1."""
 
 
+class DescribedByFields:
+    """A frozen dataclass whose fields are its settings, all of them JSON values."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return all settings that affect the result besides the data, as JSON values."""
+        return dict(vars(self))
+
+
 @dataclass(frozen=True, eq=False)
 class Box:
     """All queries between two bounds in every attribute: the domain of numeric attributes."""
