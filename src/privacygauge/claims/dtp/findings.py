@@ -42,9 +42,8 @@ def mean_of_records(values: Floats | Bools, complete: bool, level: float, unit: 
             n=len(values),
             method=("infinite values"),
         )
-    return rates.mean(
-        np.asarray(values, np.float64), level, unit=unit, least=0.0
-    )  # no log ratio is below 0
+    # No log ratio is below 0.
+    return rates.mean(np.asarray(values, np.float64), level, unit=unit, least=0.0)
 
 
 def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tuple[Held, Ints]:
