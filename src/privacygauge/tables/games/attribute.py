@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +39,6 @@ from privacygauge.tables.games.games import (
     drawn_beside,
     place_of,
     require_pools,
-    tables_a_target,
 )
 from privacygauge.tables.games.releases import Making, make_releases
 from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
@@ -56,23 +55,6 @@ FEW_NUMBERS = 12
 
 MOST_VALUES = 20
 """Most possible values: the adversary makes tables with each, and attacks once per value."""
-
-
-class Knowledge(Protocol):
-    """The adversary's knowledge of the records other than the target. Frozen."""
-
-    @property
-    def name(self) -> str:
-        """Name, as reports print it."""
-
-    def check(self, setting: Setting) -> None:
-        """Raise on a setting with too few records."""
-
-    def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return the rows of other people that a table is made from."""
-
-    def known(self, setting: Setting, target: int) -> Ints:
-        """Return the rows that the adversary knows."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +88,8 @@ class ExactData:
         """Raise on a table that is too small for a data set next to any target."""
         setting.require_room()
         for target in range(len(setting.targets)):
-            others = self._others(setting, target)
+            row = setting.targets[target : target + 1]
+            others = setting.without(np.arange(len(setting.table)), row)
             setting.require(others, setting.sizes.records, "beside the target and its copies")
 
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
@@ -117,13 +100,13 @@ class ExactData:
         """Return all rows of the data set but those of the target's person."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "data", int(row[0]))
-        others = self._others(setting, target)
+        others = setting.without(np.arange(len(setting.table)), row)
         n_others = setting.sizes.records - len(setting.of_people(row))
         return rng.choice(others, n_others, replace=False)
 
-    def _others(self, setting: Setting, target: int) -> Ints:
-        rows = np.arange(len(setting.table))
-        return setting.without(rows, setting.targets[target : target + 1])
+
+Knowledge = AuxiliaryData | ExactData
+"""The adversary's knowledge of the records other than the target."""
 
 
 @dataclass(frozen=True)
@@ -211,9 +194,9 @@ class Attribute(OneByOne):
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Yield one block per value: "inside" are the tables in which the target has it."""
-        start = target * tables_a_target(setting)
+        start = target * (setting.sizes.shadows + setting.sizes.tests)
         middle = start + setting.sizes.shadows
-        end = start + tables_a_target(setting)
+        end = middle + setting.sizes.tests
         own, asked = (self.secret(setting, target, side) for side in ("shadow", "test"))
         for value in range(len(self.values)):
             yield Block(slice(start, middle), own == value, slice(middle, end), asked == value)
@@ -465,12 +448,6 @@ class ValuesGuessed:
             for side in (there, ~there)
         )
         return recognised, mistaken
-
-    @property
-    def own_advantage_of_values(self) -> Floats:
-        """(v,) Rate of each value's guess where it is true, less that elsewhere, on own tables."""
-        rows = ((self.own_guess == a, self.own_secret == a) for a in range(self.n_values))
-        return np.array([guess[true].mean() - guess[~true].mean() for guess, true in rows])
 
 
 def play_attribute(

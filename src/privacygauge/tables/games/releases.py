@@ -87,9 +87,9 @@ class Making:
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the tables of a task, with codes and numbers in separate arrays."""
-        stored = Storage(self.setting.table.schema)
         made = [self.table(number) for number in range(task.start, task.stop)]
         clipped = np.array([table.clipped for table in made])
+        stored = Storage(self.setting.table.schema)
         return {**stored.split(np.stack([table.values for table in made])), CLIPPED: clipped}
 
 
@@ -99,12 +99,6 @@ class Storage:
 
     schema: Schema
     """Schema of the tables."""
-
-    @property
-    def code(self) -> np.dtype[Any]:
-        """Type of the category codes."""
-        most = max((column.n_codes for column in self.schema.columns), default=0)
-        return np.min_scalar_type(most)
 
     @property
     def number(self) -> np.dtype[Any]:
@@ -124,26 +118,27 @@ class Storage:
             name: ArraySpec(
                 ("table", "record", dims[name]), (n_tables, n_rows, len(at)), dtype.name
             )
-            for name, (at, dtype) in self._parts.items()
+            for name, (at, dtype) in self.parts.items()
         }
 
     def split(self, tables: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Return the arrays to store for tables (k, n, F)."""
-        return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in self._parts.items()}
+        return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in self.parts.items()}
 
     def joined(self, arrays: Mapping[str, NDArray[Any]]) -> Tables:
         """Return tables (k, n, F) from their stored arrays."""
         shape = next(iter(arrays.values())).shape[:2]
         tables = np.empty((*shape, len(self.schema.columns)), self.number)
-        for name, (at, _) in self._parts.items():
+        for name, (at, _) in self.parts.items():
             tables[:, :, at] = arrays[name]
         return tables
 
     @property
-    def _parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    def parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """Columns and type of each array; an array without columns is left out."""
+        most = max((column.n_codes for column in self.schema.columns), default=0)
         parts = {
-            "codes": (self.schema.categorical, self.code),
+            "codes": (self.schema.categorical, np.min_scalar_type(most)),
             "numbers": (self.schema.numbers, self.number),
         }
         return {name: part for name, part in parts.items() if part[0]}
@@ -161,8 +156,7 @@ class Releases:
     def tables(self, numbers: slice) -> Tables:
         """Return the tables with these numbers, (k, n, F)."""
         stored = Storage(self.schema)
-        names = stored.arrays(1, 1)
-        return stored.joined({name: self.run.array(name)[numbers] for name in names})
+        return stored.joined({name: self.run.array(name)[numbers] for name in stored.parts})
 
     @property
     def clipped_numbers(self) -> tuple[int, int]:

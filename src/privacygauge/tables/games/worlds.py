@@ -107,24 +107,25 @@ def records_in_worlds(
         each (knowledge "synthetic"), otherwise a single one.
     """
     first = scored[0]
-    return tuple(
-        RecordsInWorlds(
-            tuple(names),
-            own=_columns([[x.answers[b].own for x in records] for records in scored]),
-            inside=np.column_stack([x.blocks[b].inside for x in first]),
-            released=_columns([[x.answers[b].released for x in records] for records in scored]),
-            secret=np.column_stack([x.blocks[b].secret for x in first]),
-            table=np.column_stack(
-                [np.arange(x.blocks[b].released.start, x.blocks[b].released.stop) for x in first]
-            ),
+    found = []
+    for b in range(len(first[0].blocks)):
+        # By signal, record and table; turned to tables, records, signals.
+        own = np.array([[x.answers[b].own for x in records] for records in scored])
+        released = np.array([[x.answers[b].released for x in records] for records in scored])
+        blocks = [x.blocks[b] for x in first]
+        found.append(
+            RecordsInWorlds(
+                tuple(names),
+                own=own.transpose(2, 1, 0),
+                inside=np.column_stack([block.inside for block in blocks]),
+                released=released.transpose(2, 1, 0),
+                secret=np.column_stack([block.secret for block in blocks]),
+                table=np.column_stack(
+                    [np.arange(block.released.start, block.released.stop) for block in blocks]
+                ),
+            )
         )
-        for b in range(len(first[0].blocks))
-    )
-
-
-def _columns(values: list[list[Floats]]) -> Floats:
-    """Return values given by signal, record and table as an array (tables, records, signals)."""
-    return np.array(values).transpose(2, 1, 0)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -190,15 +191,16 @@ class OnWorlds:
         ]
 
     def _answers(self, block: RecordsInWorlds, seed: int, number: int) -> list[Answer] | Skipped:
-        def rng(*place: int | str) -> np.random.Generator:
-            return seeds.stream(seed, "attack", self.name, self.variant, number, *place)
-
+        role = ("attack", self.name, self.variant, number)
         # Own tables are scored like tables in question, so that thresholds can be chosen on them.
         sides = (block.own_observations(), (dealt.observation for dealt in block.rounds()))
         values: list[Floats] = []
         notes: tuple[str, ...] = ()
         for side, observations in zip(("own", "released"), sides, strict=True):
-            found = [self.attack.score(seen, rng(side, i)) for i, seen in enumerate(observations)]
+            found = [
+                self.attack.score(seen, seeds.stream(seed, *role, side, i))
+                for i, seen in enumerate(observations)
+            ]
             skipped = next((x for x in found if isinstance(x, Skipped)), None)
             if skipped:
                 return skipped
