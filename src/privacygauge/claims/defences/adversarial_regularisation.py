@@ -21,8 +21,7 @@ from privacygauge.claims.defences.early_stopping import (
 )
 from privacygauge.classifiers.networks import Networks
 from privacygauge.classifiers.networks.engines import MLP
-from privacygauge.classifiers.networks.extra import seeded_torch
-from privacygauge.classifiers.networks.task import Optimiser, Rule, Task
+from privacygauge.classifiers.networks.task import Optimiser, Rule, Task, seeded_torch
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError

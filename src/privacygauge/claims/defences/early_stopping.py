@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifiers.networks import Networks
-from privacygauge.classifiers.networks.extra import checked_device, one_torch_thread, seeded_torch
-from privacygauge.classifiers.networks.task import BLOCK, Optimiser, Task, own_order
+from privacygauge.classifiers.networks.task import (
+    BLOCK,
+    Optimiser,
+    Task,
+    checked_device,
+    one_torch_thread,
+    own_order,
+    seeded_torch,
+)
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.networks.extra import out_of_memory
-from privacygauge.classifiers.networks.task import Engine, Task
+from privacygauge.classifiers.networks.task import Engine, Task, out_of_memory
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import bytes_text, free_memory

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifiers.networks.engines import ENGINES, MLP, Choice, choose_engine
-from privacygauge.classifiers.networks.extra import checked_device, one_torch_thread, the_torch
 from privacygauge.classifiers.networks.stacks import (
     StackSize,
     TrainedModels,
@@ -22,7 +21,16 @@ from privacygauge.classifiers.networks.stacks import (
     stack_size,
     train_stacks,
 )
-from privacygauge.classifiers.networks.task import Augment, Make, Rule, Task, views
+from privacygauge.classifiers.networks.task import (
+    Augment,
+    Make,
+    Rule,
+    Task,
+    checked_device,
+    one_torch_thread,
+    the_torch,
+    views,
+)
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core import checks
 from privacygauge.errors import InputError
@@ -173,7 +181,7 @@ class Networks:
     def engine_for(self, cohort: Cohort) -> Choice:
         """Return the engine that trains these models, with the reason."""
         with one_torch_thread(checked_device(self.device)):
-            return self._choice(self.task(cohort))
+            return choose_engine(self.task(cohort), self.engine)
 
     def stack_size(self, cohort: Cohort) -> StackSize:
         """Return the number of these models that are trained at once, and the memory each takes.
@@ -182,12 +190,12 @@ class Networks:
         """
         with one_torch_thread(checked_device(self.device)):
             task = self.task(cohort)
-            return self._stack_size(task, self._choice(task))
+            return self._stack_size(task, choose_engine(task, self.engine))
 
     def _trained(self, cohort: Cohort, *, keep_weights: bool) -> TrainedModels:
         with one_torch_thread(checked_device(self.device)):
             task = self.task(cohort)
-            choice = self._choice(task)
+            choice = choose_engine(task, self.engine)
             alone = len(cohort) == 1 and self.memory is None
             # A single model needs no trial; without a given memory there is no limit to check
             # either.
@@ -278,9 +286,6 @@ class Networks:
             )
         return task
 
-    def _choice(self, task: Task) -> Choice:
-        return choose_engine(task) if self.engine is None else Choice(self.engine, "asked for")
-
     def _stack_size(self, task: Task, choice: Choice) -> StackSize:
         # A quarter of the free memory, shared by the workers.
         budget = self.memory or memory_on(task.x.device) // (4 * self.workers)
@@ -298,22 +303,22 @@ def _count(value: object) -> bool:
 
 def _description(make: object) -> Mapping[str, Any]:
     """Return the identifying settings of a factory, as JSON values."""
+    described: Mapping[str, Any]
     if isinstance(make, RecordedCode):
-        return _json(make.description, make)
-    if isinstance(make, functools.partial):
+        described = make.description
+    elif isinstance(make, functools.partial):
         inner = {"args": list(make.args), "keywords": dict(make.keywords)}
-        return _json({"partial": _description(make.func), **inner}, make)
-    # A function or class has a name of its own; an instance has that of its class.
-    kind = make if hasattr(make, "__qualname__") else type(make)
-    named = {"name": f"{kind.__module__}.{kind.__qualname__}"}
-    if is_dataclass(make) and not isinstance(make, type):
-        return _json({**named, "fields": asdict(make)}, make)
-    return _json({**named, **({"fields": vars(make)} if kind is not make else {})}, make)
-
-
-def _json(description: Mapping[str, Any], make: object) -> Mapping[str, Any]:
+        described = {"partial": _description(make.func), **inner}
+    else:
+        # A function or class has a name of its own; an instance has that of its class.
+        kind = make if hasattr(make, "__qualname__") else type(make)
+        named = {"name": f"{kind.__module__}.{kind.__qualname__}"}
+        if is_dataclass(make) and not isinstance(make, type):
+            described = {**named, "fields": asdict(make)}
+        else:
+            described = {**named, **({"fields": vars(make)} if kind is not make else {})}
     try:
-        plain: Mapping[str, Any] = json.loads(json.dumps(description))
+        plain: Mapping[str, Any] = json.loads(json.dumps(described))
     except (TypeError, ValueError) as error:
         raise InputError(
             f"make and augment must be functions or have JSON values as fields, got {make!r}"

@@ -56,8 +56,14 @@ from privacygauge.tables.games.games import (
     game_named,
 )
 from privacygauge.tables.games.releases import Making, make_releases, open_releases, utility_of
-from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
-from privacygauge.tables.games.worlds import OnWorlds, split_attacks
+from privacygauge.tables.games.scores import (
+    GameScores,
+    OnWorlds,
+    ScoredTarget,
+    score_releases,
+    scores_in,
+    split_attacks,
+)
 from privacygauge.tables.generators.generator import Generator
 from privacygauge.tables.options import GameDesign
 from privacygauge.tables.selection import (
