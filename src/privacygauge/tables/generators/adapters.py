@@ -79,12 +79,6 @@ class GeneratorInput:
         """Return a single table as input."""
         return cls(table.to_frame(), {"table": table.schema})
 
-    @property
-    def categories(self) -> list[str]:
-        """Names of the categorical columns."""
-        columns = (column for schema in self.schemas.values() for column in schema.columns)
-        return [column.name for column in columns if not column.is_number]
-
 
 _ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0),))})
 
@@ -160,7 +154,8 @@ class FitSample:
         if code_origin(self.make)["name"].startswith("sdv.multi_table."):
             return True
         with theirs(self.name, 0):
-            return _takes_tables(_make_instance(self.make, 0, _ANY).fit)
+            fit = _make_instance(self.make, 0, _ANY).fit
+            return next(iter(parameters_of(fit)), "") == TABLES
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records of an object fitted to the table's frame."""
@@ -174,7 +169,9 @@ class FitSample:
             packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
             # The package ctgan hides the arguments of its fit from inspect.signature.
             asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
-            named = {CATEGORIES: given.categories} if asks else {}
+            columns = [column for schema in given.schemas.values() for column in schema.columns]
+            categories = [column.name for column in columns if not column.is_number]
+            named = {CATEGORIES: categories} if asks else {}
             main = next(iter(given.schemas))
             data = {main: given.data} if _keeps_tables(made, given) else given.data
             if packages & WITHOUT_DATES:
@@ -247,7 +244,7 @@ class Call:
     @property
     def takes_tables(self) -> bool:
         """True if it learns from several tables: its first argument is called `TABLES`."""
-        return _takes_tables(self.function)
+        return next(iter(parameters_of(self.function)), "") == TABLES
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records that the function makes from the table's frame."""
@@ -259,10 +256,6 @@ class Call:
         by_place = (seed,) if _seed_by_place(self.function) else ()
         with theirs(self.name, seed):
             return self.function(given.data, n, *by_place, **seed_by_name(self.function, seed))
-
-
-def _takes_tables(function: Callable[..., Any]) -> bool:
-    return next(iter(parameters_of(function)), "") == TABLES
 
 
 def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
@@ -19,8 +18,6 @@ from privacygauge.tables.table import Table
 
 LEAF = 5
 """Fewest records per leaf, as in Meeus et al. (2023)."""
-
-Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +32,6 @@ class Leaves:
     """(number of nodes,) First position of each leaf's values."""
     count: Ints
     """(number of nodes,) Number of each leaf's values; 0 for inner nodes."""
-
-    def draw(self, before: Singles, rng: np.random.Generator) -> Floats:
-        """Draw a value (m,) from the leaf of each row of earlier columns (m, j)."""
-        leaf: Ints = np.zeros(len(before), np.int64)
-        if self.tree is not None:
-            leaf = self.tree.apply(before)
-        place = np.floor(rng.random(len(before)) * self.count[leaf]).astype(np.int64)
-        return np.asarray(self.values[self.start[leaf] + place], np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +48,12 @@ class Sequential:
         drawn = np.zeros((n, len(self.order)))
         before = np.zeros((n, len(self.order)), np.float32)
         for j, (column, leaves) in enumerate(zip(self.order, self.leaves, strict=True)):
-            drawn[:, column] = leaves.draw(np.ascontiguousarray(before[:, :j]), rng)
+            leaf: Ints = np.zeros(n, np.int64)
+            if leaves.tree is not None:
+                leaf = leaves.tree.apply(np.ascontiguousarray(before[:, :j]))
+            # One of the training values in the leaf that the earlier columns lead to.
+            place = np.floor(rng.random(n) * leaves.count[leaf]).astype(np.int64)
+            drawn[:, column] = leaves.values[leaves.start[leaf] + place]
             before[:, j] = drawn[:, column]
         return drawn
 
