@@ -315,7 +315,15 @@ class MultinomialNaiveBayes(DescribedByFields):
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedMultinomial:
         """Return the classifier trained on counts (n, d), at least 0, with classes (n,)."""
         records, labels = training_set(x, y, n_classes)
-        return FittedMultinomial(_counts(records, "x"), labels, n_classes, self.alpha)
+        counts = _counts(records, "x")
+        sums = np.array([counts[labels == label].sum(axis=0) for label in range(n_classes)])
+        return FittedMultinomial(
+            x=counts,
+            y=labels,
+            n_classes=n_classes,
+            alpha=self.alpha,
+            log_shares=_log_shares(sums, self.alpha),
+        )
 
 
 def _counts(x: Floats, name: str) -> Floats:
@@ -337,11 +345,8 @@ class FittedMultinomial:
     """Number of classes, k."""
     alpha: float
     """Smoothing added to every sum."""
-
-    @cached_property
-    def _of_classes(self) -> Floats:
-        sums = [self.x[self.y == label].sum(axis=0) for label in range(self.n_classes)]
-        return self._log_shares(np.array(sums))
+    log_shares: Floats
+    """(k, d) log p_jy of each class and attribute."""
 
     @cached_property
     def _of_others(self) -> Floats:
@@ -361,15 +366,15 @@ class FittedMultinomial:
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
         asked = _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
-        likely = _log_likelihood(asked, self._of_classes)
+        likely = _log_likelihood(asked, self.log_shares)
         return class_log_p(likely + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         own = self.x[rows]
         each = np.arange(len(rows))
-        joint = _log_likelihood(own, self._of_classes)
-        shares = self._log_shares(self._of_others[rows])
+        joint = _log_likelihood(own, self.log_shares)
+        shares = _log_shares(self._of_others[rows], self.alpha)
         with np.errstate(invalid="ignore"):
             # A count of 0 adds nothing, even where the logarithm is infinite.
             products = np.where(own > 0, own * shares, 0.0)
@@ -380,20 +385,21 @@ class FittedMultinomial:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
         each = np.arange(len(rows))
-        likely = _log_likelihood(asked, self._of_classes)
+        likely = _log_likelihood(asked, self.log_shares)
         # Only the record's own class changes: the other columns stay.
         joint = np.repeat(likely[None], len(rows), axis=0)
-        own = _log_likelihood(asked, self._log_shares(self._of_others[rows]))
+        own = _log_likelihood(asked, _log_shares(self._of_others[rows], self.alpha))
         joint[each, :, self.y[rows]] = own.T
         priors = log_priors_without(self.y, rows, self.n_classes)
         return class_log_p(joint + priors[:, None, :])
 
-    def _log_shares(self, sums: Floats) -> Floats:
-        """Return log p_jy from N_jy, (..., d); minus infinity if the class has no counts."""
-        smoothed = sums + self.alpha
-        total = smoothed.sum(axis=-1, keepdims=True)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(smoothed / np.where(total > 0, total, 1.0)), np.float64)
+
+def _log_shares(sums: Floats, alpha: float) -> Floats:
+    """Return log p_jy from N_jy, (..., d); minus infinity if the class has no counts."""
+    smoothed = sums + alpha
+    total = smoothed.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(smoothed / np.where(total > 0, total, 1.0)), np.float64)
 
 
 def _log_likelihood(queries: Floats, log_shares: Floats) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +95,15 @@ class RandomDecisionTrees:
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedTrees:
         """Return the forest with leaves that count records (n, d) by their classes (n,)."""
         records, labels = training_set(x, y, n_classes)
-        return FittedTrees(self, self.leaves(records), labels, n_classes)
+        leaves = self.leaves(records)
+        tables = []
+        for own in leaves:
+            keys, place = np.unique(own, return_inverse=True)
+            # One more row, of zeros, for queries that reach a leaf without records.
+            counts = np.zeros((len(keys) + 1, n_classes))
+            np.add.at(counts, (place, labels), 1.0)
+            tables.append((keys, counts))
+        return FittedTrees(self, leaves, tuple(tables), labels, n_classes)
 
     def leaves(self, x: NDArray[Any]) -> Hashes:
         """Return the leaf of each tree that holds each query, (n_trees, q).
@@ -202,22 +209,12 @@ class FittedTrees:
     """Structure of the trees, and the combination of their leaves."""
     leaves: Hashes
     """(n_trees, n) The leaf of every record in every tree."""
+    tables: tuple[tuple[Hashes, Floats], ...]
+    """Each tree's leaves, ascending (l,), and their counts (l + 1, k); the last row is 0."""
     y: Ints
     """(n,) Classes."""
     n_classes: int
     """Number of classes, k."""
-
-    @cached_property
-    def _tables(self) -> list[tuple[Hashes, Floats]]:
-        """Each tree's leaves, ascending (l,), and their counts (l + 1, k); the last row is 0."""
-        tables = []
-        for leaves in self.leaves:
-            keys, place = np.unique(leaves, return_inverse=True)
-            # One more row, of zeros, for queries that reach a leaf without records.
-            counts = np.zeros((len(keys) + 1, self.n_classes))
-            np.add.at(counts, (place, self.y), 1.0)
-            tables.append((keys, counts))
-        return tables
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
@@ -298,7 +295,7 @@ class FittedTrees:
         """Return the counts of leaves (t, q) of t consecutive trees from `first`, (t, q, k)."""
         found = np.empty((*leaves.shape, self.n_classes))
         for number, row in enumerate(leaves):
-            keys, counts = self._tables[first + number]
+            keys, counts = self.tables[first + number]
             # A leaf without training records has no key: the last row holds its zeros.
             place = np.minimum(np.searchsorted(keys, row), len(keys) - 1)
             found[number] = counts[np.where(keys[place] == row, place, len(keys))]

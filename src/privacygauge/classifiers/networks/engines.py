@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.networks.stacks import TOO_LITTLE
 from privacygauge.classifiers.networks.task import (
     BLOCK,
+    TOO_LITTLE,
     Engine,
     Optimiser,
     Rule,

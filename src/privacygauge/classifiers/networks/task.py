@@ -109,6 +109,11 @@ Augment = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 BLOCK = 256
 """Number of records that are augmented or predicted at once."""
 
+TOO_LITTLE = (
+    "the memory must be enough to train one model, and is not: "
+    "ask for fewer records at a time, or make smaller networks or batches"
+)
+
 
 @dataclass(frozen=True)
 class ImageAugment:
@@ -482,16 +487,15 @@ class Task:
         module.eval()
         found = []
         for number, rows in enumerate(torch.split(self.asked, BLOCK)):
-            answers = [module(x) for x in self.views(model, rows, number * BLOCK)]
+            x = self.seen_by(np.array([model]), self.x[rows][None])[0]
+            # The records themselves, and views of them; see `views`.
+            answers = [module(x)]
+            for query in range(1, self.queries):
+                assert self.augment is not None
+                change = partial(view, augment=self.augment, number=query, start=number * BLOCK)
+                answers.append(module(on_tensor(x, change)))
             found.append(torch.stack(answers, 1) if self.queries > 1 else answers[0])
         return torch.cat(found)
-
-    def views(self, model: int, rows: torch.Tensor, start: int) -> Iterator[torch.Tensor]:
-        """Yield a block of the records to predict, and views of it; see `views`."""
-        yield (x := self.seen_by(np.array([model]), self.x[rows][None])[0])
-        for number in range(1, self.queries):
-            assert self.augment is not None
-            yield on_tensor(x, partial(view, augment=self.augment, number=number, start=start))
 
     def sizes(self, models: Ints) -> Ints:
         """Return the number of training records of each of the models."""

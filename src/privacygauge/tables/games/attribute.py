@@ -38,7 +38,6 @@ from privacygauge.tables.games.games import (
     Sizes,
     drawn_beside,
     place_of,
-    require_pools,
 )
 from privacygauge.tables.games.releases import Making, make_releases
 from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
@@ -63,19 +62,11 @@ class AuxiliaryData:
 
     name = "auxiliary"
 
-    def check(self, setting: Setting) -> None:
-        """Raise if a pool is too small for a data set next to any target."""
-        require_pools(setting)
-
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
         """Return rows of the adversary's pool for its own tables, else of the other pool."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "records", int(row[0]), side, place)
         return drawn_beside(setting, row, int(side == "test"), rng)[len(setting.of_people(row)) :]
-
-    def known(self, setting: Setting, target: int) -> Ints:
-        """Return the adversary's pool without the target."""
-        return setting.without(setting.pools[0], setting.targets[target : target + 1])
 
 
 @dataclass(frozen=True)
@@ -84,20 +75,8 @@ class ExactData:
 
     name = "exact"
 
-    def check(self, setting: Setting) -> None:
-        """Raise on a table that is too small for a data set next to any target."""
-        setting.require_room()
-        for target in range(len(setting.targets)):
-            row = setting.targets[target : target + 1]
-            others = setting.without(np.arange(len(setting.table)), row)
-            setting.require(others, setting.sizes.records, "beside the target and its copies")
-
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return the rows of the one data set."""
-        return self.known(setting, target)
-
-    def known(self, setting: Setting, target: int) -> Ints:
-        """Return all rows of the data set but those of the target's person."""
+        """Return the rows of the one data set but those of the target's person."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "data", int(row[0]))
         others = setting.without(np.arange(len(setting.table)), row)
@@ -150,9 +129,17 @@ class Attribute(OneByOne):
         """Raise without the column or its values, or with too few records or tables."""
         require_columns((self.column,), setting.table.schema.names, "column")
         # Building a table of the possible values checks them against the schema.
-        target = setting.targets[:1].repeat(len(self.values))
-        Table(setting.table.schema, self._with(setting, target, np.array(self.values)))
-        self.data.check(setting)
+        values = setting.table.values[setting.targets[:1].repeat(len(self.values))]
+        values[:, setting.table.schema.names.index(self.column)] = self.values
+        Table(setting.table.schema, values)
+        if isinstance(self.data, ExactData):
+            setting.require_room()
+            for target in range(len(setting.targets)):
+                row = setting.targets[target : target + 1]
+                others = setting.without(np.arange(len(setting.table)), row)
+                setting.require(others, setting.sizes.records, "beside the target and its copies")
+        else:
+            super().check(setting)
         # Cross-fitting needs several tables with each value.
         if setting.sizes.shadows < 4 * len(self.values):
             raise InputError(
@@ -203,17 +190,16 @@ class Attribute(OneByOne):
 
     def known(self, setting: Setting, target: int) -> Table:
         """Return the records that the adversary knows."""
-        return setting.table[self.data.known(setting, target)]
+        if isinstance(self.data, ExactData):
+            # All of the one data set, whichever table is asked about.
+            return setting.table[self.data.company(setting, target, "shadow", 0)]
+        return super().known(setting, target)
 
     def record(self, setting: Setting, target: int, block: int) -> Floats:
         """Return the target's record with the value of a block."""
-        row = setting.targets[target : target + 1]
-        return np.asarray(self._with(setting, row, np.array(self.values[block]))[0])
-
-    def _with(self, setting: Setting, rows: Ints, value: Floats) -> Floats:
-        values = setting.table.values[rows].copy()
-        values[:, setting.table.schema.names.index(self.column)] = value
-        return values
+        values = setting.table.values[setting.targets[target]].copy()
+        values[setting.table.schema.names.index(self.column)] = self.values[block]
+        return np.asarray(values)
 
 
 def attribute_game(

@@ -313,22 +313,18 @@ def with_target(
     return rows
 
 
-def require_pools(setting: Setting) -> None:
-    """Raise if a pool is too small for a data set next to any target."""
-    setting.require_room()
-    whose = ("that the adversary knows", "for the tables in question")
-    for target in range(len(setting.targets)):
-        row = setting.targets[target : target + 1]
-        for pool, named in zip(setting.pools, whose, strict=True):
-            setting.require(setting.without(pool, row), setting.sizes.records, named)
-
-
 class OneByOne(Game, Protocol):
     """Game with separate tables for each target; the adversary knows a pool of records."""
 
     def check(self, setting: Setting) -> None:
         """Raise on a setting with too few records."""
-        require_pools(setting)
+        setting.require_room()
+        whose = ("that the adversary knows", "for the tables in question")
+        # A pool must fill a data set next to any target.
+        for target in range(len(setting.targets)):
+            row = setting.targets[target : target + 1]
+            for pool, named in zip(setting.pools, whose, strict=True):
+                setting.require(setting.without(pool, row), setting.sizes.records, named)
 
     def n_tables(self, setting: Setting) -> int:
         """Return the number of synthetic tables: shadow and test tables for each target."""

@@ -221,7 +221,8 @@ class Call:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"a generator must be callable, got {type(self.function).__name__}")
-        if not takes(self.function, 2 + _seed_by_place(self.function)):
+        by_place = not seed_by_name(self.function, 0) and not takes(self.function, 2)
+        if not takes(self.function, 2 + by_place):
             try:
                 signature = one_line(str(inspect.signature(self.function)), 80)
             except (TypeError, ValueError):
@@ -253,9 +254,11 @@ class Call:
     def asked(self, given: GeneratorInput, n: int, rng: np.random.Generator) -> object:
         """Return the function's result for a frame, or for several."""
         seed = drawn_seed(rng)
-        by_place = (seed,) if _seed_by_place(self.function) else ()
+        named = seed_by_name(self.function, seed)
+        # A seed under another name is the third argument; required arguments are.
+        by_place = () if named or takes(self.function, 2) else (seed,)
         with theirs(self.name, seed):
-            return self.function(given.data, n, *by_place, **seed_by_name(self.function, seed))
+            return self.function(given.data, n, *by_place, **named)
 
 
 def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
@@ -326,11 +329,6 @@ def _keeps_tables(made: object, given: GeneratorInput) -> bool:
 def _sampler(made: object) -> Callable[..., Any] | None:
     found = (getattr(made, name, None) for name in ("sample", "generate"))
     return next((method for method in found if callable(method)), None)
-
-
-def _seed_by_place(function: Callable[..., Any]) -> bool:
-    """Return whether the third argument is a seed under another name: required arguments are."""
-    return not seed_by_name(function, 0) and not takes(function, 2)
 
 
 # Generators in any language: programs that read one CSV table and write another.
