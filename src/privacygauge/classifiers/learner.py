@@ -137,18 +137,14 @@ class Learner(Protocol):
         """Name of the kind of model, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the result besides the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values.
+
+        By default these are the fields.
+        """
+        return dict(vars(self))
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> Fitted:
         """Return the classifier trained on records (n, d) with classes (n,) in 0..k-1."""
-
-
-class DescribedByFields:
-    """A frozen dataclass whose fields are its settings, all of them JSON values."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the result besides the data, as JSON values."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)

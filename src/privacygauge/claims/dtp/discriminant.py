@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from privacygauge.classifiers.learner import (
     Box,
-    DescribedByFields,
     DtpRange,
+    Learner,
     class_log_p,
     log_priors,
     log_priors_without,
@@ -38,7 +38,7 @@ LOST = 1e-6
 
 
 @dataclass(frozen=True)
-class LinearDiscriminant(DescribedByFields):
+class LinearDiscriminant(Learner):
     """Linear discriminant analysis: normal classes that share one covariance.
 
     ``p(y | x)`` is proportional to ``n_y exp(-(x - m_y)' S^-1 (x - m_y) / 2)``. If attributes are
@@ -273,7 +273,7 @@ class FittedLinearDiscriminant:
 
 
 @dataclass(frozen=True)
-class QuadraticDiscriminant(DescribedByFields):
+class QuadraticDiscriminant(Learner):
     """Quadratic discriminant analysis: normal classes, each with its own covariance.
 
     ``p(y | x)`` is proportional to ``n_y |S_y|^(-1/2) exp(-(x - m_y)' S_y^-1 (x - m_y) / 2)`` with

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from privacygauge.classifiers.learner import DescribedByFields, logs, matrix, training_set
+from privacygauge.classifiers.learner import Learner, logs, matrix, training_set
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
@@ -36,7 +36,7 @@ def _log_p(scores: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class LeastSquares(DescribedByFields):
+class LeastSquares(Learner):
     """Linear probability model: the classes, as 0 and 1, regressed on the attributes.
 
     Minimises ``sum_i |y_i - b - W' x_i|^2 + l2 |W|^2``; the intercept b is free. Without a penalty
@@ -202,19 +202,16 @@ class Kernel(Protocol):
     """Similarity of records. Frozen."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the kind and its parameters, as JSON values."""
+        """Return the kind and its parameters, as JSON values; by default the class's fields."""
+        return {"kernel": type(self).__name__.lower(), **vars(self)}
 
     def between(self, a: Floats, b: Floats) -> Floats:
         """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Kernel):
     """``K(a, b) = a' b``: ridge regression."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the kind, as JSON values."""
-        return {"kernel": "linear"}
 
     def between(self, a: Floats, b: Floats) -> Floats:
         """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
@@ -222,7 +219,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Rbf:
+class Rbf(Kernel):
     """``K(a, b) = exp(-gamma |a - b|^2)``."""
 
     gamma: float = 1.0
@@ -230,10 +227,6 @@ class Rbf:
 
     def __post_init__(self) -> None:
         checks.positive(gamma=self.gamma)
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the kind and its width, as JSON values."""
-        return {"kernel": "rbf", "gamma": self.gamma}
 
     def between(self, a: Floats, b: Floats) -> Floats:
         """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""

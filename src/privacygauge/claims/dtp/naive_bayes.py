@@ -24,8 +24,8 @@ from privacygauge.claims.dtp.counts import (
 from privacygauge.claims.dtp.stability import naive_bayes_bound
 from privacygauge.classifiers.learner import (
     Box,
-    DescribedByFields,
     DtpRange,
+    Learner,
     class_log_p,
     log_priors,
     log_priors_without,
@@ -295,7 +295,7 @@ class FittedNaiveBayes:
 
 
 @dataclass(frozen=True)
-class MultinomialNaiveBayes(DescribedByFields):
+class MultinomialNaiveBayes(Learner):
     """Multinomial naive Bayes, for counts such as those of words.
 
     ``p(x | y)`` is proportional to the product over attributes of ``p_jy ** x_j`` with ``p_jy =
@@ -413,7 +413,7 @@ def _log_likelihood(queries: Floats, log_shares: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class BayesInference(DescribedByFields):
+class BayesInference(Learner):
     """Bayes inference: ``p(y | x) = (n_xy + alpha) / (n_x + k alpha)``.
 
     n_x records of the training set have the attributes x, and n_xy of these the class y. Without

@@ -57,7 +57,7 @@ DOMINANT = 1e-4
 """Share of a sum of squares below which it is dominated by the record that was left out."""
 
 
-def of_gaussian(x: Floats, y: Ints) -> Bools:
+def inexact_gaussian_records(x: Floats, y: Ints) -> Bools:
     """Return the records for which densities of Gaussian naive Bayes lose digits, (n,)."""
     rows = np.arange(len(y))
     normals = Normals.of(x, y, int(y.max()) + 1)
@@ -72,7 +72,7 @@ def of_gaussian(x: Floats, y: Ints) -> Bools:
     return np.asarray(far | (np.abs(x).max(axis=0) > FINE * least).any(axis=1), np.bool_)
 
 
-def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
+def near_singular_records(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
     """Return the records without which a class's covariance may be rejected as singular, (n,).
 
     A record takes at most its leverage from the smallest variance of its class.
@@ -206,7 +206,7 @@ def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
             yield Shortcut(MultinomialNaiveBayes(alpha), refitted)
     elif kind == "sklearn.naive_bayes.GaussianNB":
         if _is(given, {"priors": None, "var_smoothing": 1e-9}):
-            yield Shortcut(NaiveBayes((None,) * x.shape[1]), of_gaussian(x, y))
+            yield Shortcut(NaiveBayes((None,) * x.shape[1]), inexact_gaussian_records(x, y))
     elif kind == "sklearn.discriminant_analysis.LinearDiscriminantAnalysis":
         if _is(given, {**_SVD, "shrinkage": None, "tol": 1e-4}):
             tol = given["tol"]
@@ -253,7 +253,7 @@ def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
                 yield Shortcut(LinearDiscriminant(divisor), refitted)
     elif kind == "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis":
         if _is(given, {**_SVD, "shrinkage": None}):
-            refitted = of_quadratic(x, y, given["reg_param"], given["tol"])
+            refitted = near_singular_records(x, y, given["reg_param"], given["tol"])
             for divisor in _DIVISORS:
                 yield Shortcut(QuadraticDiscriminant(given["reg_param"], divisor), refitted)
     elif kind == "sklearn.neighbors._classification.KNeighborsClassifier":

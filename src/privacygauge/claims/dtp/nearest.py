@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.learner import DescribedByFields, logs, matrix, training_set
+from privacygauge.classifiers.learner import Learner, logs, matrix, training_set
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -20,7 +20,7 @@ _ALIKE = 1.1
 
 
 @dataclass(frozen=True)
-class NearestNeighbours(DescribedByFields):
+class NearestNeighbours(Learner):
     """The share of each class among the k nearest records, by Euclidean distance.
 
     Among records at the same distance, those that come first in the training set are nearer. With
