@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -129,23 +129,18 @@ class Generator(Protocol):
         """Name, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings besides the table that affect the result, as JSON values."""
+        """Return all settings besides the table that affect the result, as JSON values.
+
+        By default these are the fields.
+        """
+        return dict(vars(self))
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Train on a table; return n synthetic records of its schema."""
 
 
 @dataclass(frozen=True)
-class _Chosen:
-    """Mixin for dataclasses whose fields describe them."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the options as a dict; empty if there are none."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class BayNet(_Chosen):
+class BayNet(Generator):
     """Greedy Bayesian network on exact counts; numbers in bins of equal width."""
 
     degree: int = 1
@@ -163,7 +158,7 @@ class BayNet(_Chosen):
 
 
 @dataclass(frozen=True)
-class PrivBayes(_Chosen):
+class PrivBayes(Generator):
     """Bayesian network under differential privacy (Zhang et al. 2017).
 
     The guarantee holds if the schema (categories, ranges) and the number of records are public; a
@@ -236,7 +231,7 @@ class SynthPop:
 
 
 @dataclass(frozen=True)
-class Marginals(_Chosen):
+class Marginals(Generator):
     """Independent columns, each resampled: a control that keeps no record together."""
 
     name = "independent columns"
@@ -248,7 +243,7 @@ class Marginals(_Chosen):
 
 
 @dataclass(frozen=True)
-class Identity(_Chosen):
+class Identity(Generator):
     """The records themselves, resampled: a control that leaks everything."""
 
     name = "identity"
@@ -261,7 +256,7 @@ class Identity(_Chosen):
 
 
 @dataclass(frozen=True)
-class Silence(_Chosen):
+class Silence(Generator):
     """Uniform values over the schema's domain: a control that ignores the records."""
 
     name = "silence"
