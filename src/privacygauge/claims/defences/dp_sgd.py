@@ -253,28 +253,24 @@ def _account(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, 
     renyi = min(spent.renyi_epsilon(delta), whole)
     if not pld or delta < _LEAST_DELTA or not 0 < renyi < math.inf:
         return renyi, RDP
-    return min(_pld_epsilon(spent, delta, renyi), renyi), pld
-
-
-def _pld_epsilon(spent: SubsampledGaussian, delta: float, above: float) -> float:
-    """Return epsilon by privacy loss distributions, rounded up; `above` is an upper bound."""
+    # By privacy loss distributions, rounded up.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-        s = spent.noise_multiplier
         # x stays within 10 s of 0 or 1, so losses (2 x - 1) / (2 s^2) span this range.
-        range_of_losses = (1 + 20 * s) / s**2
+        range_of_losses = (1 + 20 * noise) / noise**2
+        found = renyi
         while True:
+            above = found
             width = max(_FINE * above / math.sqrt(spent.steps), range_of_losses / _MOST_LOSSES)
             one = from_gaussian_mechanism(
-                s, value_discretization_interval=width, sampling_prob=spent.sampling_rate
+                noise, value_discretization_interval=width, sampling_prob=spent.sampling_rate
             )
             found = float(one.self_compose(spent.steps).get_epsilon_for_delta(delta))
             # If the upper bound was loose the grid was coarse: repeat with the better bound.
             if found > above / 2 or found < 1e-3:
-                return found
-            above = found
+                return min(found, renyi), pld
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from privacygauge.classifiers.learner import (
     class_log_p,
     log_priors,
     log_priors_without,
-    logs,
+    log_shares,
     matrix,
     training_set,
 )
@@ -322,7 +322,7 @@ class MultinomialNaiveBayes(Learner):
             y=labels,
             n_classes=n_classes,
             alpha=self.alpha,
-            log_shares=_log_shares(sums, self.alpha),
+            log_words=_log_words(sums, self.alpha),
         )
 
 
@@ -345,7 +345,7 @@ class FittedMultinomial:
     """Number of classes, k."""
     alpha: float
     """Smoothing added to every sum."""
-    log_shares: Floats
+    log_words: Floats
     """(k, d) log p_jy of each class and attribute."""
 
     @cached_property
@@ -366,15 +366,15 @@ class FittedMultinomial:
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
         asked = _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
-        likely = _log_likelihood(asked, self.log_shares)
+        likely = _log_likelihood(asked, self.log_words)
         return class_log_p(likely + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         own = self.x[rows]
         each = np.arange(len(rows))
-        joint = _log_likelihood(own, self.log_shares)
-        shares = _log_shares(self._of_others[rows], self.alpha)
+        joint = _log_likelihood(own, self.log_words)
+        shares = _log_words(self._of_others[rows], self.alpha)
         with np.errstate(invalid="ignore"):
             # A count of 0 adds nothing, even where the logarithm is infinite.
             products = np.where(own > 0, own * shares, 0.0)
@@ -385,16 +385,16 @@ class FittedMultinomial:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
         each = np.arange(len(rows))
-        likely = _log_likelihood(asked, self.log_shares)
+        likely = _log_likelihood(asked, self.log_words)
         # Only the record's own class changes: the other columns stay.
         joint = np.repeat(likely[None], len(rows), axis=0)
-        own = _log_likelihood(asked, _log_shares(self._of_others[rows], self.alpha))
+        own = _log_likelihood(asked, _log_words(self._of_others[rows], self.alpha))
         joint[each, :, self.y[rows]] = own.T
         priors = log_priors_without(self.y, rows, self.n_classes)
         return class_log_p(joint + priors[:, None, :])
 
 
-def _log_shares(sums: Floats, alpha: float) -> Floats:
+def _log_words(sums: Floats, alpha: float) -> Floats:
     """Return log p_jy from N_jy, (..., d); minus infinity if the class has no counts."""
     smoothed = sums + alpha
     total = smoothed.sum(axis=-1, keepdims=True)
@@ -479,12 +479,12 @@ class FittedBayesInference:
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
-        return self._log_shares(self.counts[self._group_of(queries)])
+        return log_shares(self.counts[self._group_of(queries)], self.alpha)
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         own = np.eye(self.counts.shape[1])[self.y[rows]]
-        return self._log_shares(self.counts[self.group[rows]] - own)
+        return log_shares(self.counts[self.group[rows]] - own, self.alpha)
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
@@ -499,7 +499,7 @@ class FittedBayesInference:
 
         The box is not needed: any domain contains the record.
         """
-        shares = self._log_shares(self.counts[self.group[rows]])
+        shares = log_shares(self.counts[self.group[rows]], self.alpha)
         exact = log_ratio(shares, self.log_p_without(rows), width)
         return DtpRange(exact, exact, "exact: only queries equal to the record change")
 
@@ -508,8 +508,3 @@ class FittedBayesInference:
         asked = _keys(matrix(queries, "queries", columns=self.x.shape[1]))
         place = np.minimum(np.searchsorted(self.keys, asked), len(self.keys) - 1)
         return np.where(self.keys[place] == asked, place, len(self.keys))
-
-    def _log_shares(self, counts: Floats) -> Floats:
-        total = counts.sum(axis=-1, keepdims=True) + counts.shape[-1] * self.alpha
-        with np.errstate(invalid="ignore"):
-            return logs((counts + self.alpha) / total)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.learner import Learner, logs, matrix, training_set
+from privacygauge.classifiers.learner import Learner, log_shares, logs, matrix, training_set
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -64,7 +64,7 @@ class FittedNeighbours:
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log share of every class, (q, n_classes), for queries (q, d)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
-        return self._log_shares(nearest_records(self.x, asked, self.k))
+        return log_shares(self._counts(nearest_records(self.x, asked, self.k)))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
@@ -74,7 +74,7 @@ class FittedNeighbours:
         # A record with many equals before it is not among its own neighbours: drop the last one.
         gone = np.where(own.any(axis=1), own.argmax(axis=1), near.shape[1] - 1)
         kept = np.arange(near.shape[1]) != gone[:, None]
-        return self._log_shares(near[kept].reshape(len(near), -1))
+        return log_shares(self._counts(near[kept].reshape(len(near), -1)))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model.
@@ -94,8 +94,7 @@ class FittedNeighbours:
         if near.shape[1] > self.k:
             change -= identity[self.y[near[:, self.k]]]
         counts = self._counts(first) - np.where(inside[:, :, None], change, 0.0)
-        with np.errstate(invalid="ignore"):
-            return logs(counts / counts.sum(axis=-1, keepdims=True))
+        return log_shares(counts)
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k).
@@ -103,7 +102,7 @@ class FittedNeighbours:
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
         found = [
-            self._log_shares(self._nearest_others(row, square, self.x[[row]]))
+            log_shares(self._counts(self._nearest_others(row, square, self.x[[row]])))
             for row, square in zip(rows.tolist(), squares, strict=True)
         ]
         return np.concatenate([*found, np.empty((0, self.n_classes))])
@@ -124,7 +123,7 @@ class FittedNeighbours:
         is_near = weights.max(axis=1, initial=0) <= _ALIKE * weights.min(axis=1, initial=np.inf)
         for place in np.flatnonzero(~is_near):
             near = self._nearest_others(int(rows[place]), squares[place], queries)
-            found[place] = self._log_shares(near)
+            found[place] = log_shares(self._counts(near))
         some = np.flatnonzero(is_near)
         for column, query in enumerate(queries):
             found[some, column] = self._shares_near(query, rows[some], weights[some])
@@ -175,10 +174,6 @@ class FittedNeighbours:
         for column in near.T:
             counts[np.arange(len(near)), self.y[column]] += 1
         return counts
-
-    def _log_shares(self, near: Ints) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return logs(self._counts(near) / np.float64(near.shape[1]))
 
 
 def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:

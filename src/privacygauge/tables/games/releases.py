@@ -261,7 +261,12 @@ _MASK = 2**64 - 1
 def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped:
     """Return the utility of one synthetic table, trained on records of the adversary's pool.
 
-    The table is kept in the folder `run`.
+    The table is made once, and read from the folder `run` afterwards.
+
+    Raises
+    ------
+    InputError
+        If the folder holds another run, or the generator returns something other than requested.
     """
     setting = making.setting
     rng = seeds.stream(setting.seed, "utility")
@@ -271,34 +276,11 @@ def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped
         return Skipped("utility", "needs at least 100 records to learn from and 100 others")
     learnt = setting.table[rng.choice(known, records, replace=False)]
     others = setting.table[rng.choice(held, min(len(held), records), replace=False)]
-    table = learnt_once(making, learnt, rng, run)
-    return utility(learnt, table, others, rng=rng, label=label)
-
-
-def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: str | Path) -> Table:
-    """Return a synthetic table of some records; made once, and read from `run` afterwards.
-
-    Parameters
-    ----------
-    making : Making
-        Game, setting and generator.
-    learnt : Table
-        Training records, drawn from the setting's seed.
-    rng : numpy.random.Generator
-        Must be PCG64, numpy's default. In either case it continues where the generator left it.
-    run : str or Path
-        Folder of the run, or a URL known to fsspec.
-
-    Raises
-    ------
-    InputError
-        If the folder holds another run, or the generator returns something other than requested.
-    """
-    n = making.setting.sizes.n_made
+    n = setting.sizes.n_made
     schema = learnt.schema
     plan = Plan(
         name="synthetic_utility",
-        seed=making.setting.seed,
+        seed=setting.seed,
         unit="table",
         n_units=1,
         units_a_task=1,
@@ -320,13 +302,14 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
         halves = [half for value in long for half in (value & _MASK, value >> 64)]
         words = np.array([[*halves, drawn["has_uint32"], drawn["uinteger"]]], np.uint64)
         opened.write(plan.tasks[0], {"values": table.values[None], "state": words})
-        return table
-    # As if the generator had just drawn from it: the caller's next draws are the same.
-    low, high, inc_low, inc_high, has, last = map(int, np.asarray(opened.array("state")[0]))
-    rng.bit_generator.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
-        "has_uint32": has,
-        "uinteger": last,
-    }
-    return Table(schema, np.asarray(opened.array("values")[0]))
+    else:
+        table = Table(schema, np.asarray(opened.array("values")[0]))
+        # As if the generator had just drawn from it: the next draws are the same.
+        low, high, inc_low, inc_high, has, last = map(int, np.asarray(opened.array("state")[0]))
+        rng.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
+            "has_uint32": has,
+            "uinteger": last,
+        }
+    return utility(learnt, table, others, rng=rng, label=label)
