@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from privacygauge.classifiers.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifiers.networks.engines import ENGINES
-from privacygauge.classifiers.networks.stacks import peak_memory, train_stacks
+from privacygauge.classifiers.networks.trainer import peak_memory, train_stacks
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.runs.threads import bytes_text
 

@@ -60,7 +60,7 @@ def test_every_worker_of_dask_has_a_number_of_its_own() -> None:
 @pytest.mark.parametrize(("worker", "expected"), [("LokyProcess-4", 1), ("MainProcess", 0)])
 def test_networks_are_trained_on_the_workers_own_gpu(worker, expected, monkeypatch) -> None:
     torch = pytest.importorskip("torch")
-    from privacygauge.classifiers.networks.extra import checked_device
+    from privacygauge.classifiers.networks.task import checked_device
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

@@ -94,6 +94,16 @@ def logs(p: Floats) -> Floats:
         return np.asarray(np.log(p), np.float64)
 
 
+def log_shares(counts: Floats, alpha: float = 0.0) -> Floats:
+    """Return the logarithms of the classes' shares of counts (..., k), each smoothed by `alpha`.
+
+    NaN throughout where all counts are 0 and `alpha` is.
+    """
+    total = counts.sum(axis=-1, keepdims=True) + counts.shape[-1] * alpha
+    with np.errstate(invalid="ignore"):
+        return logs((counts + alpha) / total)
+
+
 def log_priors(y: Ints, n_classes: int) -> Floats:
     """Return the logarithms of the classes' shares n_y / n of the records, (k,)."""
     return logs(np.bincount(y, minlength=n_classes) / len(y))
@@ -137,7 +147,11 @@ class Learner(Protocol):
         """Name of the kind of model, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the result besides the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values.
+
+        By default these are the fields.
+        """
+        return dict(vars(self))
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> Fitted:
         """Return the classifier trained on records (n, d) with classes (n,) in 0..k-1."""

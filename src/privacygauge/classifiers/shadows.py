@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.classifiers.estimators import Estimators, ProbabilisticClassifier, require_records
 from privacygauge.classifiers.held import Held, digest_of
 from privacygauge.classifiers.networks import Networks
-from privacygauge.classifiers.networks.extra import seeded_torch, the_torch
-from privacygauge.classifiers.networks.task import Make
+from privacygauge.classifiers.networks.task import Make, seeded_torch, the_torch
 from privacygauge.classifiers.predictions import Pool, Predictions, predictions
 from privacygauge.classifiers.trainer import (
     Cohort,

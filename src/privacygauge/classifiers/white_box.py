@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from privacygauge.classifiers.estimators import require_records
 from privacygauge.classifiers.game import PredictionGame, PredictionObservation, rarer
 from privacygauge.classifiers.networks.engines import layers_of
-from privacygauge.classifiers.networks.extra import the_torch
+from privacygauge.classifiers.networks.task import the_torch
 from privacygauge.classifiers.neural import Inputs, Network, NeuralNasr, one_hot, standardise_both
 from privacygauge.classifiers.predictions import Predictions, predictions
 from privacygauge.classifiers.suite import prediction_attacks

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from privacygauge.claims.defences.early_stopping import EarlyStopping, last_logits
+from privacygauge.claims.defences.early_stopping import EarlyStopping
 from privacygauge.claims.defences.named import training_defence_named
 from privacygauge.claims.defences.played import claim_of
 from privacygauge.claims.defences.soft_labels import (
@@ -160,7 +160,7 @@ def test_each_member_is_labelled_by_models_without_it():
     y[wrong] = (y[wrong] + 1) % 3
     learnt = replace(NETS, epochs=300)
     noisy = replace(models, y=y)
-    plain = last_logits(EarlyStopping(learnt), noisy)[0].argmax(axis=1)
+    plain = EarlyStopping(learnt).train(noisy)[0].argmax(axis=1)
     split = Selena(10).trainer(replace(OF, trainer=learnt)).train(noisy)[0].argmax(axis=1)
     assert (plain[wrong] == y[wrong]).mean() >= 0.8
     assert (split[wrong] == y[wrong]).mean() <= 0.4

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifiers.networks import MLP, Networks, stacks, trainer
+from privacygauge.classifiers.networks import MLP, Networks, trainer
 from privacygauge.classifiers.networks.engines import ENGINES
 from privacygauge.errors import InputError
 from tests.classifiers.networks import made
@@ -24,8 +24,8 @@ def test_the_peak_of_a_real_run_stays_below_the_budget(engine):
     assert size.budget == budget
     assert 1 <= size.models < 16 or engine == "loop"
     task = networks.task(cohort)
-    with stacks.peak_memory(torch.device("cpu")) as peak:
-        stacks.train_stacks(task, ENGINES[engine], size.models)
+    with trainer.peak_memory(torch.device("cpu")) as peak:
+        trainer.train_stacks(task, ENGINES[engine], size.models)
     assert peak.bytes <= budget
     # And the budget is used: one model more would not have fitted.
     if engine != "loop":
@@ -34,7 +34,7 @@ def test_the_peak_of_a_real_run_stays_below_the_budget(engine):
 
 
 def test_the_peak_counts_what_lives_at_the_same_time():
-    with stacks.peak_memory(torch.device("cpu")) as peak:
+    with trainer.peak_memory(torch.device("cpu")) as peak:
         for _ in range(3):
             a = torch.zeros(1000)
             b = a + 1
@@ -51,7 +51,7 @@ def test_more_memory_means_larger_stacks_up_to_what_the_cache_holds():
     ]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
-    assert Networks(MLP((2,))).stack_size(wide()).models == stacks.MOST_ON_CPU
+    assert Networks(MLP((2,))).stack_size(wide()).models == trainer.MOST_ON_CPU
 
 
 def test_a_budget_too_small_for_one_model_is_refused():
@@ -91,17 +91,17 @@ def test_out_of_memory_halves_the_stack_and_training_goes_on():
     whole = networks.train(cohort)
     for error in ERRORS:
         engine = Refusing(3, error)
-        found = stacks.train_stacks(task, engine, 10)
+        found = trainer.train_stacks(task, engine, 10)
         assert engine.tried == [10, 5, 3, 3, 3, 1]
         np.testing.assert_allclose(found.logits, whole, atol=1e-9)
         with pytest.raises(InputError, match="the memory must be enough to train one model"):
-            stacks.train_stacks(task, Refusing(0, error), 4)
+            trainer.train_stacks(task, Refusing(0, error), 4)
 
 
 def test_other_errors_of_torch_are_not_swallowed():
     task = Networks(MLP((4,))).task(wide(m=2))
     with pytest.raises(RuntimeError, match="shapes"):
-        stacks.train_stacks(task, Refusing(1, RuntimeError("shapes differ")), 2)
+        trainer.train_stacks(task, Refusing(1, RuntimeError("shapes differ")), 2)
 
 
 def test_default_memory_is_divided_among_workers(monkeypatch):
@@ -113,7 +113,7 @@ def test_default_memory_is_divided_among_workers(monkeypatch):
 
 
 def test_available_memory_is_a_number_of_bytes():
-    assert stacks.memory_on(torch.device("cpu")) > 2**20
+    assert trainer.memory_on(torch.device("cpu")) > 2**20
 
 
 @pytest.mark.parametrize(("most", "models"), [(1, 1), (0, None)])
@@ -122,6 +122,6 @@ def test_trials_that_run_out_of_memory(most, models):
     engine = Refusing(most, ERRORS[0])
     if models is None:
         with pytest.raises(InputError, match="the memory must be enough to train one model"):
-            stacks.stack_size(task, engine, 2**30)
+            trainer.stack_size(task, engine, 2**30)
     else:
-        assert stacks.stack_size(task, engine, 2**30).models == models
+        assert trainer.stack_size(task, engine, 2**30).models == models

@@ -22,10 +22,10 @@ from privacygauge.tables.attacks.density import ClosestDistance, DensityRatio
 from privacygauge.tables.games.audited import _scores, evaluate_attacks
 from privacygauge.tables.games.games import GAMES, Average, Game, Setting, Shared, Sizes
 from privacygauge.tables.games.releases import Making
-from privacygauge.tables.games.scores import ScoredTarget
-from privacygauge.tables.games.worlds import (
+from privacygauge.tables.games.scores import (
     OnWorlds,
     RecordsInWorlds,
+    ScoredTarget,
     records_in_worlds,
     split_attacks,
 )

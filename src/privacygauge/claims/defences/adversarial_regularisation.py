@@ -21,8 +21,7 @@ from privacygauge.claims.defences.early_stopping import (
 )
 from privacygauge.classifiers.networks import Networks
 from privacygauge.classifiers.networks.engines import MLP
-from privacygauge.classifiers.networks.extra import seeded_torch
-from privacygauge.classifiers.networks.task import Optimiser, Rule, Task
+from privacygauge.classifiers.networks.task import Optimiser, Rule, Task, seeded_torch
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
@@ -130,21 +129,15 @@ class AdversarialRegularisation(ByEpoch):
         checks.at_least(1, attack_steps=self.attack_steps)
         checks.positive(attack_rate=self.attack_rate)
 
-    @property
-    def name(self) -> str:
-        """Name of the kind of model, as reports print it."""
-        return f"adversarial regularisation (weight {self.weight:g}) of {self.networks.name}"
+    defence = "adversarial regularisation"
+    detail = " (weight {weight:g})"
 
     def describe(self) -> Mapping[str, Any]:
         """Return all settings that affect the result besides the data, as JSON values."""
         return {
-            "defence": "adversarial regularisation",
-            "networks": dict(self.networks.describe()),
+            **super().describe(),
             "reference": {type(self.reference).__name__: list(vars(self.reference).values())},
             "sizes": {name: list(units) for name, units in vars(self.sizes).items()},
-            "weight": self.weight,
-            "attack_steps": self.attack_steps,
-            "attack_rate": self.attack_rate,
         }
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -51,7 +51,19 @@ class Defence(Protocol):
         """
 
 
-class FixedRule:
+class FormattedVariant:
+    """A defence whose variant is printed from its parameters."""
+
+    variant_form: ClassVar[str]
+    """Format of the variant over the names of the fields, such as ``width {width:g}``."""
+
+    @property
+    def variant(self) -> str:
+        """Parameters in a few words; empty if there are none."""
+        return self.variant_form.format(**vars(self))
+
+
+class FixedRule(FormattedVariant):
     """A defence that answers by a fixed rule, without looking at its owner's records."""
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Self:
@@ -64,8 +76,7 @@ class Identity(FixedRule):
     """No defence: answers are released as they are."""
 
     name = "none"
-
-    variant = ""
+    variant_form = ""
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return `p`."""
@@ -164,11 +175,7 @@ class Binning(FixedRule):
         n_bins(self.width)
 
     name = "binning"
-
-    @property
-    def variant(self) -> str:
-        """The bin's width."""
-        return f"width {self.width:g}"
+    variant_form = "width {width:g}"
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return the centres of the bins, (n, k), in rows that sum to 1."""
@@ -230,11 +237,7 @@ class TopK(FixedRule):
             raise InputError(f"k must be at least 1, got {self.k}")
 
     name = "top-k"
-
-    @property
-    def variant(self) -> str:
-        """The number of released probabilities."""
-        return f"k = {self.k}"
+    variant_form = "k = {k}"
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return the k largest of each row and an even rest, (n, k), in rows that sum to 1."""
@@ -272,11 +275,7 @@ class Temperature(FixedRule):
         checks.positive(t=self.t)
 
     name = "temperature"
-
-    @property
-    def variant(self) -> str:
-        """The temperature."""
-        return f"T = {self.t:g}"
+    variant_form = "T = {t:g}"
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return softened probabilities, (n, k), in rows that sum to 1."""
@@ -293,8 +292,7 @@ class LabelOnly(FixedRule):
     """
 
     name = "label-only"
-
-    variant = ""
+    variant_form = ""
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return a 1 at the first largest probability of each row, (n, k)."""

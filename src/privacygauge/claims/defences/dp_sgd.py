@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 from privacygauge.claims.defences.early_stopping import ByEpoch, trainable
 from privacygauge.classifiers.networks import Networks
-from privacygauge.classifiers.networks.engines import Layer, layers_of
+from privacygauge.classifiers.networks.engines import layers_of
 from privacygauge.classifiers.networks.task import Optimiser, Task
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core import checks, seeds
@@ -253,28 +253,24 @@ def _account(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, 
     renyi = min(spent.renyi_epsilon(delta), whole)
     if not pld or delta < _LEAST_DELTA or not 0 < renyi < math.inf:
         return renyi, RDP
-    return min(_pld_epsilon(spent, delta, renyi), renyi), pld
-
-
-def _pld_epsilon(spent: SubsampledGaussian, delta: float, above: float) -> float:
-    """Return epsilon by privacy loss distributions, rounded up; `above` is an upper bound."""
+    # By privacy loss distributions, rounded up.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-        s = spent.noise_multiplier
         # x stays within 10 s of 0 or 1, so losses (2 x - 1) / (2 s^2) span this range.
-        range_of_losses = (1 + 20 * s) / s**2
+        range_of_losses = (1 + 20 * noise) / noise**2
+        found = renyi
         while True:
+            above = found
             width = max(_FINE * above / math.sqrt(spent.steps), range_of_losses / _MOST_LOSSES)
             one = from_gaussian_mechanism(
-                s, value_discretization_interval=width, sampling_prob=spent.sampling_rate
+                noise, value_discretization_interval=width, sampling_prob=spent.sampling_rate
             )
             found = float(one.self_compose(spent.steps).get_epsilon_for_delta(delta))
             # If the upper bound was loose the grid was coarse: repeat with the better bound.
             if found > above / 2 or found < 1e-3:
-                return found
-            above = found
+                return min(found, renyi), pld
 
 
 @dataclass(frozen=True)
@@ -305,6 +301,9 @@ class PrivateTraining(ByEpoch):
     clip: float = 1.0
     """Clipping norm of a record's gradient, above 0."""
 
+    defence = "DP-SGD"
+    detail = " (noise {noise_multiplier:g})"
+
     def __post_init__(self) -> None:
         checks.positive(clip=self.clip)
         # Its validation is that of these two fields.
@@ -328,21 +327,6 @@ class PrivateTraining(ByEpoch):
     def accountant(self, delta: float) -> str:
         """Return the accountant's name at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
         return self.spent.accountant(delta)
-
-    @property
-    def name(self) -> str:
-        """Name of the kind of model, as reports print it."""
-        return f"DP-SGD (noise {self.noise_multiplier:g}) of {self.networks.name}"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the result besides the data, as JSON values."""
-        return {
-            "defence": "DP-SGD",
-            "networks": dict(self.networks.describe()),
-            "noise_multiplier": self.noise_multiplier,
-            "sampling_rate": self.sampling_rate,
-            "clip": self.clip,
-        }
 
     def sampled(self, task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:
         """Yield the rows that take part in each step of an epoch; there may be none."""
@@ -403,19 +387,18 @@ class DpSgd(PrivateTraining):
         for epoch in range(task.epochs):
             for batch in self.sampled(task, model, epoch):
                 with torch.no_grad():
-                    total = clipped_sum(module, task.x[batch], task.y[batch], self.clip)
-                    optimiser.step([self._noisy(part, noise, task) for part in total])
+                    means = []
+                    for total in clipped_sum(module, task.x[batch], task.y[batch], self.clip):
+                        noisy = total
+                        if self.noise_multiplier:
+                            drawn = torch.randn(
+                                total.shape, generator=noise, dtype=total.dtype, device=total.device
+                            )
+                            noisy = total + drawn * (self.noise_multiplier * self.clip)
+                        # The expected batch: the real one would give memberships away.
+                        means.append(noisy / task.batch_size)
+                    optimiser.step(means)
             yield module
-
-    def _noisy(self, total: torch.Tensor, noise: torch.Generator, task: Task) -> torch.Tensor:
-        import torch
-
-        if self.noise_multiplier:
-            drawn = torch.randn(
-                total.shape, generator=noise, dtype=total.dtype, device=total.device
-            )
-            total = total + drawn * (self.noise_multiplier * self.clip)
-        return total / task.batch_size
 
 
 def clipped_sum(
@@ -426,6 +409,8 @@ def clipped_sum(
     One tensor per parameter of the module, a Sequential of Linear layers and activations. There may
     be no records (r, d); `clip` is the largest norm of a record's gradient, above 0.
     """
+    import torch
+
     layers = layers_of(module)
     assert layers is not None  # checked before training
     state = dict(module.named_parameters())
@@ -437,7 +422,17 @@ def clipped_sum(
         if layer.activation is not None:
             layer.activation.forward(value)
         values.append(value)
-    slopes = _backward(layers, matrices, values, y)
+    # The gradient of each record's own loss by every layer's outputs, before activation. By the
+    # logits the gradient of the cross-entropy is p - e_y.
+    slope = torch.softmax(values[-1], 1)
+    slope[torch.arange(len(y), device=y.device), y] -= 1
+    slopes: list[torch.Tensor] = []
+    # Each layer with its own outputs, from the logits back; the records themselves remain.
+    for layer, outputs in zip(reversed(layers), reversed(values), strict=False):
+        if layer.activation is not None:
+            layer.activation.backward(slope, outputs)
+        slopes.insert(0, slope)
+        slope = slope @ matrices[layer.name]
     squared = x.new_zeros(len(x))
     for layer, value, slope in zip(layers, values, slopes, strict=False):
         # A bias is a weight on an input of 1, which adds 1 to the squared norm of the inputs.
@@ -451,28 +446,6 @@ def clipped_sum(
         found.append(scaled.T @ value)
         found += [scaled.sum(0)] if layer.bias else []
     return found
-
-
-def _backward(
-    layers: tuple[Layer, ...],
-    matrices: Mapping[str, torch.Tensor],
-    values: list[torch.Tensor],
-    y: torch.Tensor,
-) -> list[torch.Tensor]:
-    """Return the gradient of each record's own loss by every layer's outputs, before activation."""
-    import torch
-
-    # Cross-entropy by the logits: p - e_y.
-    slope = torch.softmax(values[-1], 1)
-    slope[torch.arange(len(y), device=y.device), y] -= 1
-    found: list[torch.Tensor] = []
-    # Each layer with its own outputs, from the logits back; the records themselves remain.
-    for layer, outputs in zip(reversed(layers), reversed(values), strict=False):
-        if layer.activation is not None:
-            layer.activation.backward(slope, outputs)
-        found.append(slope)
-        slope = slope @ matrices[layer.name]
-    return found[::-1]
 
 
 @dataclass(frozen=True)

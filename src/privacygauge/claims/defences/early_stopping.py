@@ -5,14 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifiers.networks import Networks
-from privacygauge.classifiers.networks.extra import checked_device, one_torch_thread, seeded_torch
-from privacygauge.classifiers.networks.task import BLOCK, Optimiser, Task, own_order
+from privacygauge.classifiers.networks.task import (
+    BLOCK,
+    Optimiser,
+    Task,
+    checked_device,
+    one_torch_thread,
+    own_order,
+    seeded_torch,
+)
 from privacygauge.classifiers.trainer import Cohort
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
@@ -25,21 +32,37 @@ if TYPE_CHECKING:
     from privacygauge.classifiers.networks import Networks
 
 
-class ByEpoch(ABC):
-    """Trainer of networks, one at a time, in a loop of its own that can show every epoch."""
+class OfNetworks:
+    """Trainer of networks with the settings of `Networks`, and with a defence."""
 
     networks: Networks
+    defence: ClassVar[str]
+    """Name of the defence in the settings of a run."""
+    detail: ClassVar[str] = ""
+    """Format over the names of the fields; follows the defence in the name of the model."""
 
     logits = True
 
     @property
-    def device(self) -> str:
-        """Device that trains."""
-        return self.networks.device
+    def name(self) -> str:
+        """Name of the kind of model, as reports print it."""
+        return f"{self.defence}{self.detail.format(**vars(self))} of {self.networks.name}"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return all settings that affect the result besides the data, as JSON values."""
+        return {
+            "defence": self.defence,
+            **vars(self),
+            "networks": dict(self.networks.describe()),
+        }
+
+
+class ByEpoch(OfNetworks, ABC):
+    """Trainer of networks, one at a time, in a loop of its own that can show every epoch."""
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
-        return last_logits(self, cohort)
+        return trajectories(self, cohort, [self.networks.epochs]).at(self.networks.epochs)
 
     def task(self, cohort: Cohort) -> Task:
         """Return the checked task of training these models."""
@@ -94,7 +117,9 @@ def trajectories(
     InputError
         If the cohort cannot be trained on, or `recorded` breaks its rule.
     """
-    with one_torch_thread(checked_device(trainer.device)):
+    with one_torch_thread(checked_device(trainer.networks.device)):
+        import torch
+
         task = trainer.task(cohort)
         epochs = np.arange(1, task.epochs + 1)
         if recorded is not None:
@@ -105,16 +130,29 @@ def trajectories(
                     f"recorded must hold ascending epochs in 1..{task.epochs}, got "
                     f"{checks.short_list(epochs.tolist())}"
                 )
-        found = [_trajectory(trainer, task, model, epochs) for model in range(len(cohort))]
+        found = []
+        for model in range(len(cohort)):
+            by_epoch = []
+            # The seed is for randomness in training, such as dropout.
+            with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
+                for epoch, module in enumerate(trainer.modules(task, model), start=1):
+                    if epoch in epochs:
+                        # The loop switches back to training at its next epoch.
+                        module.eval()
+                        with torch.no_grad():
+                            blocks = torch.split(task.asked, BLOCK)
+                            parts = [module(task.x[rows]) for rows in blocks]
+                            logits: NDArray[Any] = torch.cat(parts).cpu().numpy()
+                            # Diverged weights may still give finite logits for these records.
+                            finite = all(bool(w.isfinite().all()) for w in module.parameters())
+                        if not (finite and np.isfinite(logits).all()):
+                            logits = np.full_like(logits, np.nan)
+                        by_epoch.append(logits)
+                    # The generator trains an epoch per step: ending here spares the rest.
+                    if epoch == epochs[-1]:
+                        break
+            found.append(np.stack(by_epoch))
     return Trajectories(epochs, np.stack(found))
-
-
-def last_logits(trainer: ByEpoch, cohort: Cohort) -> NDArray[Any]:
-    """Return the logits of every model after its last epoch, (m, a, k)."""
-    with one_torch_thread(checked_device(trainer.device)):
-        task = trainer.task(cohort)
-        last = np.array([task.epochs])
-        return np.stack([_trajectory(trainer, task, i, last)[0] for i in range(len(cohort))])
 
 
 def batches_of_epoch(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:
@@ -139,35 +177,6 @@ def descend(optimiser: Optimiser, loss: torch.Tensor, weights: Sequence[torch.Te
         optimiser.step(gradients)
 
 
-def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArray[Any]:
-    """Return one model's logits after the epochs, (e, a, k)."""
-    import torch
-
-    kept = set(epochs.tolist())
-    last = int(epochs[-1])
-    found = []
-    # The seed is for randomness in training, such as dropout.
-    with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
-        for epoch, module in enumerate(trainer.modules(task, model), start=1):
-            if epoch in kept:
-                import torch
-
-                # The loop switches back to training at its next epoch.
-                module.eval()
-                with torch.no_grad():
-                    parts = [module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)]
-                    logits: NDArray[Any] = torch.cat(parts).cpu().numpy()
-                    # Diverged weights may still give finite logits for these records.
-                    finite = all(bool(weight.isfinite().all()) for weight in module.parameters())
-                found.append(
-                    logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
-                )
-            # The generator trains an epoch per step: ending here spares the rest.
-            if epoch == last:
-                break
-    return np.stack(found)
-
-
 @dataclass(frozen=True)
 class EarlyStopping(ByEpoch):
     """Ordinary training of networks, one at a time, that can be stopped after any epoch.
@@ -183,14 +192,7 @@ class EarlyStopping(ByEpoch):
     networks: Networks
     """Settings of the training; its `epochs` are the most that can be recorded."""
 
-    @property
-    def name(self) -> str:
-        """Name of the kind of model, as reports print it."""
-        return f"early stopping of {self.networks.name}"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the result besides the data, as JSON values."""
-        return {"defence": "early stopping", "networks": dict(self.networks.describe())}
+    defence = "early stopping"
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
         """Yield a model after each epoch: one module, trained further every time."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privacygauge.claims.defences.defence import Defence, Temperature, defend_predictions
 from privacygauge.claims.defences.early_stopping import first_epoch, nearest_epoch
 from privacygauge.claims.defences.memguard import NeuralJia
-from privacygauge.classifiers.game import PredictionGame
+from privacygauge.classifiers.game import PoolGame, PredictionGame
 from privacygauge.classifiers.neural import NeuralNasr
 from privacygauge.classifiers.predictions import Predictions, probabilities
 from privacygauge.classifiers.suite import METRICS, prediction_attacks, single_record_attacks
@@ -20,7 +20,7 @@ from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.game import Attack, Round
+from privacygauge.core.game import Attack
 from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import (
@@ -40,15 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class TargetGame(Protocol):
-    """A membership game about one target model's answers."""
-
-    @property
-    def target(self) -> Predictions:
-        """The target's predictions for the judged records."""
-
-    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
-        """Return one round."""
+TargetGame = PredictionGame | PoolGame
+"""A membership game about one target model's answers."""
 
 
 @dataclass(frozen=True, eq=False)

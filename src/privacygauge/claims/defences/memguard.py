@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from privacygauge.claims.defences.defence import FormattedVariant
 from privacygauge.classifiers.game import shadow_rows
 from privacygauge.classifiers.neural import Inputs, even_rows, prediction_inputs
 from privacygauge.core import checks
@@ -66,7 +67,8 @@ class AttackClassifier:
             raise InputError("an attack classifier needs members and non-members to learn from")
         rows = even_rows(member, rng)
         inside = member.astype(np.int64)
-        inputs = np.take_along_axis(p, _largest_first(p), axis=1) if self.sorted else p
+        largest_first = np.argsort(-p, axis=1, kind="stable")
+        inputs = np.take_along_axis(p, largest_first, axis=1) if self.sorted else p
         model = MLPClassifier(
             self.hidden,
             alpha=self.penalty,
@@ -102,12 +104,13 @@ class LearntClassifier:
 
     def log_odds(self, p: Inputs) -> Floats:
         """Return the log-odds of membership at even prior odds, (n,)."""
-        inputs = np.take_along_axis(p, _largest_first(p), axis=1) if self.sorted else p
+        largest_first = np.argsort(-p, axis=1, kind="stable")
+        inputs = np.take_along_axis(p, largest_first, axis=1) if self.sorted else p
         return np.asarray(self._layers(inputs)[-1][:, 0], np.float64)
 
     def log_odds_and_gradient(self, p: Inputs) -> tuple[Floats, Floats]:
         """Return the log-odds, (n,), and the gradient of each with respect to its row, (n, k)."""
-        order = _largest_first(p) if self.sorted else None
+        order = np.argsort(-p, axis=1, kind="stable") if self.sorted else None
         layers = self._layers(p if order is None else np.take_along_axis(p, order, axis=1))
         # Backwards from the single output; a ReLU passes the gradient only where its unit is
         # active.
@@ -128,10 +131,6 @@ class LearntClassifier:
             value = layers[-1] @ weight + bias
             layers.append(value if number == last else np.maximum(value, 0))
         return layers
-
-
-def _largest_first(p: Inputs) -> NDArray[np.intp]:
-    return np.argsort(-p, axis=1, kind="stable")
 
 
 JIA_2019 = AttackClassifier()
@@ -184,7 +183,7 @@ _MOST_ROUNDS = 12
 
 
 @dataclass(frozen=True)
-class MemGuard:
+class MemGuard(FormattedVariant):
     """Noise that brings the owner's own attack network to even odds, within an average budget.
 
     The same record must get the same answer every time: over fresh draws the mixture of noisy and
@@ -227,11 +226,7 @@ class MemGuard:
             raise InputError(f"steps must be at least 1, got {self.steps}")
 
     name = "memguard"
-
-    @property
-    def variant(self) -> str:
-        """The budget."""
-        return f"budget {self.budget:g}"
+    variant_form = "budget {budget:g}"
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> FittedMemGuard:
         """Return the defence with the attack network that it fools, trained on these records."""

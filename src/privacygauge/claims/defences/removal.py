@@ -73,7 +73,11 @@ class Risk(Protocol):
         """Name, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the values besides the data, as JSON values."""
+        """Return all settings that affect the values besides the data, as JSON values.
+
+        By default the name alone.
+        """
+        return {"risk": self.name}
 
     def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
         """Return the risk of every record, (n,); values of records outside are ignored.
@@ -127,7 +131,7 @@ class PdtpRisk:
 
 
 @dataclass(frozen=True)
-class ScoreRisk:
+class ScoreRisk(Risk):
     """Risk by the user's own function."""
 
     score: Callable[[NDArray[Any], Ints, Bools], ArrayLike]
@@ -139,10 +143,6 @@ class ScoreRisk:
     def name(self) -> str:
         """Name, as reports print it."""
         return self.label
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the label."""
-        return {"risk": self.label}
 
     def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
         """Return the function's risk scores, (n,)."""

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import softmax
 
+from privacygauge.claims.defences.defence import FormattedVariant
 from privacygauge.claims.defences.early_stopping import (
     ByEpoch,
+    OfNetworks,
     batches_of_epoch,
     descend,
-    last_logits,
     trainable,
 )
 from privacygauge.claims.defences.training import UndefendedTraining
@@ -32,15 +33,10 @@ if TYPE_CHECKING:
     import torch
 
 
-class ByLoss(ABC):
+class ByLoss(FormattedVariant, ABC):
     """A defence that trains the same networks on the same batches with another loss."""
 
     name: str
-
-    @property
-    @abstractmethod
-    def variant(self) -> str:
-        """Its parameters in a few words."""
 
     @abstractmethod
     def loss(
@@ -70,11 +66,7 @@ class LabelSmoothing(ByLoss):
         checks.level(self.share, "share")
 
     name = "label-smoothing"
-
-    @property
-    def variant(self) -> str:
-        """The share."""
-        return f"share {self.share:g}"
+    variant_form = "share {share:g}"
 
     def loss(
         self, module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epoch: int
@@ -102,11 +94,7 @@ class Mixup(ByLoss):
         checks.positive(alpha=self.alpha)
 
     name = "mixup"
-
-    @property
-    def variant(self) -> str:
-        """The parameter."""
-        return f"alpha {self.alpha:g}"
+    variant_form = "alpha {alpha:g}"
 
     def loss(
         self, module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epoch: int
@@ -145,11 +133,7 @@ class RelaxLoss(ByLoss):
         checks.positive(target=self.target)
 
     name = "relaxloss"
-
-    @property
-    def variant(self) -> str:
-        """The target."""
-        return f"loss {self.target:g}"
+    variant_form = "loss {target:g}"
 
     def loss(
         self, module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epoch: int
@@ -198,11 +182,7 @@ class Hamp(ByLoss):
             raise InputError(f"reward must be finite and at least 0, got {self.reward}")
 
     name = "hamp"
-
-    @property
-    def variant(self) -> str:
-        """The labels' entropy."""
-        return f"entropy {self.entropy:g}"
+    variant_form = "entropy {entropy:g}"
 
     def loss(
         self, module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epoch: int
@@ -246,7 +226,7 @@ def own_share(entropy: float, k: int) -> float:
 
 
 @dataclass(frozen=True)
-class Distillation:
+class Distillation(FormattedVariant):
     """Training of a student on other records, labelled by a teacher that was trained on members.
 
     Notes
@@ -262,11 +242,7 @@ class Distillation:
         checks.positive(temperature=self.temperature)
 
     name = "distillation"
-
-    @property
-    def variant(self) -> str:
-        """The temperature."""
-        return f"temperature {self.temperature:g}"
+    variant_form = "temperature {temperature:g}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the training of a teacher, and of a student on the reference records."""
@@ -274,7 +250,7 @@ class Distillation:
 
 
 @dataclass(frozen=True)
-class Selena:
+class Selena(FormattedVariant):
     """Training on each member's mean answer from models that were trained without it.
 
     Notes
@@ -300,10 +276,7 @@ class Selena:
         """Models without each member."""
         return max(1, round(0.4 * self.models)) if self.without is None else self.without
 
-    @property
-    def variant(self) -> str:
-        """The number of models."""
-        return f"{self.models} models"
+    variant_form = "{models} models"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the training of all models, and of one on their mean answers."""
@@ -421,7 +394,7 @@ class _OnLabels(ByEpoch):
 
 
 @dataclass(frozen=True)
-class DistilledStudent:
+class DistilledStudent(OfNetworks):
     """Trainer of teachers on members, and of students on reference records labelled by them."""
 
     networks: Networks
@@ -431,25 +404,11 @@ class DistilledStudent:
     references: tuple[int, ...]
     """Rows of the reference records, in no training set."""
 
-    logits = True
+    defence = "distillation"
 
     def __post_init__(self) -> None:
         if not self.references:
             raise InputError("distillation needs reference records, on which no model is trained")
-
-    @property
-    def name(self) -> str:
-        """Name of the kind of model, as reports print it."""
-        return f"distillation of {self.networks.name}"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the result besides the data, as JSON values."""
-        return {
-            "defence": "distillation",
-            "temperature": self.temperature,
-            "references": list(self.references),
-            "networks": dict(self.networks.describe()),
-        }
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the students' logits, (m, a, k)."""
@@ -464,11 +423,11 @@ class DistilledStudent:
         # The students' training set: the reference records alone.
         inside = np.zeros(cohort.inside.shape, np.bool_)
         inside[:, rows] = True
-        return last_logits(_OnLabels(self.networks, labels), replace(cohort, inside=inside))
+        return _OnLabels(self.networks, labels).train(replace(cohort, inside=inside))
 
 
 @dataclass(frozen=True)
-class SplitAnswers:
+class SplitAnswers(OfNetworks):
     """Trainer on each member's mean answer from models that were trained without it."""
 
     networks: Networks
@@ -478,21 +437,7 @@ class SplitAnswers:
     without: int
     """Labelling models without each member."""
 
-    logits = True
-
-    @property
-    def name(self) -> str:
-        """Name of the kind of model, as reports print it."""
-        return f"SELENA of {self.networks.name}"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the result besides the data, as JSON values."""
-        return {
-            "defence": "SELENA",
-            "models": self.models,
-            "without": self.without,
-            "networks": dict(self.networks.describe()),
-        }
+    defence = "SELENA"
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the released models' logits, (m, a, k)."""
@@ -510,4 +455,4 @@ class SplitAnswers:
             told = softmax(self.networks.train(split), axis=2)
             # Only models without the member may label it.
             labels[i, own] = (told * outside[:, :, None]).sum(axis=0) / self.without
-        return last_logits(_OnLabels(self.networks, labels), cohort)
+        return _OnLabels(self.networks, labels).train(cohort)

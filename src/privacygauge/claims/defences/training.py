@@ -16,6 +16,7 @@ from privacygauge.claims.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     ReferenceRows,
 )
+from privacygauge.claims.defences.defence import FormattedVariant
 from privacygauge.claims.defences.dp_sgd import DpSgd, OpacusDpSgd, PrivateTraining, noise_for
 from privacygauge.claims.defences.early_stopping import EarlyStopping
 from privacygauge.claims.defences.removal import Number, RemoveRisky, Share
@@ -114,7 +115,7 @@ class StopAfter:
 
 
 @dataclass(frozen=True)
-class WeightDecay:
+class WeightDecay(FormattedVariant):
     """L2 regularisation: weights are pulled towards 0 in every step."""
 
     strength: float = 0.01
@@ -124,11 +125,7 @@ class WeightDecay:
         checks.positive(strength=self.strength)
 
     name = "l2"
-
-    @property
-    def variant(self) -> str:
-        """The strength."""
-        return f"weight decay {self.strength:g}"
+    variant_form = "weight decay {strength:g}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the same training with this weight decay."""
@@ -136,7 +133,7 @@ class WeightDecay:
 
 
 @dataclass(frozen=True)
-class HiddenDropout:
+class HiddenDropout(FormattedVariant):
     """Dropout after every hidden activation of dense networks."""
 
     rate: float = 0.5
@@ -146,11 +143,7 @@ class HiddenDropout:
         checks.level(self.rate, "rate")
 
     name = "dropout"
-
-    @property
-    def variant(self) -> str:
-        """The rate."""
-        return f"rate {self.rate:g}"
+    variant_form = "rate {rate:g}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the same training with dropout."""
@@ -164,7 +157,7 @@ class HiddenDropout:
 
 
 @dataclass(frozen=True)
-class AgainstAttacker:
+class AgainstAttacker(FormattedVariant):
     """Adversarial regularisation: networks are trained against an attack network."""
 
     weight: float = 1.0
@@ -175,11 +168,7 @@ class AgainstAttacker:
             raise InputError(f"weight must be finite and at least 0, got {self.weight}")
 
     name = "adversarial-regularisation"
-
-    @property
-    def variant(self) -> str:
-        """The weight."""
-        return f"weight {self.weight:g}"
+    variant_form = "weight {weight:g}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the training against an attacker with the references as its non-members."""
@@ -193,7 +182,7 @@ class ByOpacus:
 
 
 @dataclass(frozen=True)
-class Private:
+class Private(FormattedVariant):
     """DP-SGD with the noise that an epsilon requires.
 
     Batches hold the `batch_size` of the networks on average. A record takes part in a step with
@@ -220,10 +209,7 @@ class Private:
         """Name, as tables print it."""
         return "dp-sgd" if self.by is None else "dp-sgd-opacus"
 
-    @property
-    def variant(self) -> str:
-        """The epsilon."""
-        return f"epsilon {self.epsilon:g}"
+    variant_form = "epsilon {epsilon:g}"
 
     def at_delta(self, of: UndefendedTraining) -> float:
         """Return the delta of this training."""
@@ -299,7 +285,7 @@ _TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class OutputPerturbation:
+class OutputPerturbation(FormattedVariant):
     """A logistic regression with normal noise on its weights, which makes it private.
 
     It replaces the model, whatever its kind. Its guarantee needs no clipping, no batches and no
@@ -323,11 +309,7 @@ class OutputPerturbation:
             checks.level(self.delta, "delta")
 
     name = "output-perturbation"
-
-    @property
-    def variant(self) -> str:
-        """The epsilon."""
-        return f"epsilon {self.epsilon:g}"
+    variant_form = "epsilon {epsilon:g}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the training of private logistic regressions."""

@@ -53,41 +53,6 @@ class Trainings:
         plain = self.undefended
         return (EarlyStopping(plain) if isinstance(plain, Networks) else plain, *self.defended)
 
-    def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
-        """Return the predictions of every model, by array name."""
-        plain = self.undefended
-        if isinstance(plain, Networks):
-            by_epoch = trajectories(EarlyStopping(plain), cohort, self.epochs).logits
-        else:
-            by_epoch = first_query(plain.train(cohort))[:, None]
-        found = {UNDEFENDED: by_epoch}
-        for number, trainer in enumerate(self.defended):
-            # The run's array has this dtype, whatever the trainer returns.
-            found[array_of(number)] = first_query(trainer.train(cohort)).astype(
-                _dtype(trainer), copy=False
-            )
-        return found
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return all settings that affect the results besides the data, as JSON values."""
-        return {
-            "undefended": {"trainer": self.undefended.name, **self.undefended.describe()},
-            "epochs": list(self.epochs),
-            "defended": [
-                {"trainer": trainer.name, **trainer.describe()} for trainer in self.defended
-            ],
-        }
-
-    def arrays(self, cohort: Cohort) -> Mapping[str, ArraySpec]:
-        """Return the array specs of a run of these trainings."""
-        m, a, k = cohort.shape
-        with_epochs = ("model", "epoch", "record", "class"), (m, len(self.epochs), a, k)
-        found = {UNDEFENDED: ArraySpec(*with_epochs, _dtype(self.undefended))}
-        for number, trainer in enumerate(self.defended):
-            spec = ArraySpec(("model", "record", "class"), (m, a, k), _dtype(trainer))
-            found[array_of(number)] = spec
-        return found
-
 
 Before = Callable[[Trainings, Cohort], None]
 """Called with all models before the first of them is trained."""
@@ -101,8 +66,20 @@ class _Work:
     cohort: Cohort
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return the predictions of the task's models."""
-        return self.trainings(self.cohort[task.start : task.stop])
+        """Return the predictions of the task's models, by array name."""
+        cohort = self.cohort[task.start : task.stop]
+        plain = self.trainings.undefended
+        if isinstance(plain, Networks):
+            by_epoch = trajectories(EarlyStopping(plain), cohort, self.trainings.epochs).logits
+        else:
+            by_epoch = first_query(plain.train(cohort))[:, None]
+        found = {UNDEFENDED: by_epoch}
+        for number, trainer in enumerate(self.trainings.defended):
+            # The run's array has this dtype, whatever the trainer returns.
+            found[array_of(number)] = first_query(trainer.train(cohort)).astype(
+                _dtype(trainer), copy=False
+            )
+        return found
 
 
 def values_each_way(
@@ -138,6 +115,12 @@ def values_each_way(
         Called with the trainings and the cohort before the first model is trained, unless the run
         already holds some models.
     """
+    m, a, k = cohort.shape
+    with_epochs = ("model", "epoch", "record", "class"), (m, len(trainings.epochs), a, k)
+    arrays = {UNDEFENDED: ArraySpec(*with_epochs, _dtype(trainings.undefended))}
+    for number, trainer in enumerate(trainings.defended):
+        spec = ArraySpec(("model", "record", "class"), (m, a, k), _dtype(trainer))
+        arrays[array_of(number)] = spec
     plan = Plan(
         name=name,
         seed=seed,
@@ -145,9 +128,16 @@ def values_each_way(
         n_units=len(cohort),
         # One model in all of its ways is a task: equal seeds and records stay together.
         units_a_task=1,
-        arrays=trainings.arrays(cohort),
+        arrays=arrays,
         settings={
-            **trainings.describe(),
+            "undefended": {
+                "trainer": trainings.undefended.name,
+                **trainings.undefended.describe(),
+            },
+            "epochs": list(trainings.epochs),
+            "defended": [
+                {"trainer": trainer.name, **trainer.describe()} for trainer in trainings.defended
+            ],
             **(about or {}),
             "data": digest_of(cohort.x, cohort.y),
             "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),

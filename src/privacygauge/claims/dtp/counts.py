@@ -194,24 +194,12 @@ class CountedRecords:
     """(n,) Classes."""
     n_classes: int
     """Number of classes."""
-    sizes: tuple[int, ...]
-    """(c,) Number of categories of each categorical attribute."""
-    alpha: float
-    """Smoothing added to every count of a category."""
+    counts: Counts
+    """Counts of the categories."""
+    normals: Normals
+    """Moments of the numbers."""
     numeric: Bools
     """(c + m,) Attributes that are numbers."""
-
-    @cached_property
-    def counts(self) -> Counts:
-        """The counts of categories."""
-        return count_categories(
-            self.codes, self.y, sizes=self.sizes, n_classes=self.n_classes, alpha=self.alpha
-        )
-
-    @cached_property
-    def normals(self) -> Normals:
-        """The moments of numbers."""
-        return Normals.of(self.numbers, self.y, self.n_classes)
 
     @cached_property
     def removal(self) -> Removal:
@@ -231,10 +219,6 @@ class CountedRecords:
         steps = np.where(agree, self.removal.step[rows], 0.0).sum(axis=1)
         joint[np.arange(len(rows)), self.y[rows]] += self.removal.base[rows] + steps
         return class_log_p(joint + self.normals.log_density_without(rows, numbers))
-
-    def log_p_without(self, rows: Ints) -> Floats:
-        """Return log probabilities of each record under the model trained without it, (r, k)."""
-        return self.log_p_without_at(rows, self.codes[rows], self.numbers[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,11 +310,6 @@ class Removal:
     step: Floats
     """(r, m) Further change for each attribute that agrees, at most 0."""
 
-    @property
-    def at_record(self) -> Floats:
-        """(r,) log rho at the record itself."""
-        return np.asarray(self.base + self.step.sum(axis=1), np.float64)
-
 
 def count_categories(
     codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float
@@ -400,11 +379,45 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
         # A single class is certain in any case; without any record there is no answer.
         return np.where(counts.n[y] == 1, np.inf, 0.0)
     removal = counts.leaving_out(codes, y)
-    result = np.empty(len(y))
+    log_prior = counts.log_prior()
+    result = np.zeros(len(y))
     for label in (0, 1):
         mine = np.flatnonzero(y == label)
-        sums = _Sums.of(counts, codes[mine], label=label, removal=removal, rows=mine)
-        result[mine] = sums.all_subsets() if sums.n_subsets <= MOST_SUBSETS else sums.frontiers()
+        same, low, high = (np.empty((len(mine), codes.shape[1])) for _ in range(3))
+        for j, own in enumerate(codes[mine].T):
+            conditional = counts.log_conditional(j)
+            # Two classes: log odds of the record's class against the other.
+            odds = conditional[label] - conditional[1 - label]
+            same[:, j] = odds[own]
+            low[:, j] = -_largest_of_others(-odds, own)
+            high[:, j] = _largest_of_others(odds, own)
+        sums = _Sums(
+            base=removal.base[mine],
+            step=removal.step[mine],
+            prior=float(log_prior[label] - log_prior[1 - label]),
+            same=same,
+            low=low,
+            high=high,
+        )
+        n_subsets = 2 ** codes.shape[1]
+        if n_subsets > MOST_SUBSETS:
+            result[mine] = sums.largest_on_frontiers()
+            continue
+        size = max(1, _BLOCK // n_subsets)
+        for start in range(0, len(mine), size):
+            part = slice(start, start + size)
+            # (r, 2^j) after j attributes: one column for each set of agreeing attributes.
+            rho = sums.base[part, None]
+            least = np.full_like(rho, sums.prior)
+            most = least
+            for j in range(codes.shape[1]):
+                rho = np.hstack([rho + sums.step[part, j, None], rho])
+                least = np.hstack([least + same[part, j, None], least + low[part, j, None]])
+                most = np.hstack([most + same[part, j, None], most + high[part, j, None]])
+            # For each set the ratio is monotone in the log odds, so its extremes suffice.
+            result[mine[part]] = np.maximum(
+                _finite_log_ratio(least, rho), _finite_log_ratio(most, rho)
+            ).max(axis=1)
     return result
 
 
@@ -425,52 +438,7 @@ class _Sums:
     high: Floats
     """(r, m) Largest addend for each attribute that differs; -inf if there is no other category."""
 
-    @classmethod
-    def of(cls, counts: Counts, codes: Ints, label: int, removal: Removal, rows: Ints) -> _Sums:
-        log_prior = counts.log_prior()
-        same, low, high = (np.empty(codes.shape) for _ in range(3))
-        for j, mine in enumerate(codes.T):
-            conditional = counts.log_conditional(j)
-            # Two classes: log odds of the record's class against the other.
-            odds = conditional[label] - conditional[1 - label]
-            same[:, j] = odds[mine]
-            low[:, j] = _without_own(odds, mine, np.inf)
-            high[:, j] = _without_own(odds, mine)
-        prior = float(log_prior[label] - log_prior[1 - label])
-        return cls(
-            base=removal.base[rows],
-            step=removal.step[rows],
-            prior=prior,
-            same=same,
-            low=low,
-            high=high,
-        )
-
-    @property
-    def n_subsets(self) -> int:
-        return int(2 ** self.step.shape[1])
-
-    def all_subsets(self) -> Floats:
-        """Return the largest change over all sets of attributes, for blocks of records."""
-        result = np.zeros(len(self.base))
-        size = max(1, _BLOCK // self.n_subsets)
-        for start in range(0, len(result), size):
-            part = slice(start, start + size)
-            # (r, 2^j) after j attributes: one column for each set of agreeing attributes.
-            rho = self.base[part, None]
-            low = np.full_like(rho, self.prior)
-            high = low
-            for j in range(self.step.shape[1]):
-                rho = np.hstack([rho + self.step[part, j, None], rho])
-                low = np.hstack([low + self.same[part, j, None], low + self.low[part, j, None]])
-                high = np.hstack([high + self.same[part, j, None], high + self.high[part, j, None]])
-            # For each set the ratio is monotone in the log odds, so its extremes suffice.
-            result[part] = np.maximum(
-                _finite_log_ratio(low, rho), _finite_log_ratio(high, rho)
-            ).max(axis=1)
-        return result
-
-    def frontiers(self) -> Floats:
+    def largest_on_frontiers(self) -> Floats:
         """Return the largest change over all sets that can matter, record by record."""
         n = len(self.base)
         work = 0
@@ -524,16 +492,14 @@ def _finite_log_ratio(odds: Floats, rho: Floats) -> Floats:
     return np.where(real, largest_log_ratio(np.where(real, odds, 0.0), rho), 0.0)
 
 
-def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
-    """Return the largest entry apart from each record's own, (r,); the smallest if empty = inf."""
-    sign = -1.0 if empty > 0 else 1.0
-    # The smallest entry is minus the largest of the negatives.
-    ordered = np.sort(sign * odds)[::-1]
+def _largest_of_others(odds: Floats, own: Ints) -> Floats:
+    """Return the largest entry apart from each record's own, (r,); -inf if there is no other."""
+    ordered = np.sort(odds)[::-1]
     second = ordered[1] if len(ordered) > 1 else -np.inf
     # A record with the best category gets the second best, unless another category ties with it.
-    best = sign * odds[own] == ordered[0]
-    alone = np.count_nonzero(odds == sign * ordered[0]) == 1
-    return np.asarray(sign * np.where(best & alone, second, ordered[0]), np.float64)
+    alone = np.count_nonzero(odds == ordered[0]) == 1
+    best = (odds[own] == ordered[0]) & alone
+    return np.asarray(np.where(best, second, ordered[0]), np.float64)
 
 
 MOST_CELLS = 10_000_000
@@ -582,8 +548,31 @@ def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:
             rest = logsumexp(others, axis=0) if len(others) else np.full(joint.shape[1:], -np.inf)
             # NaN where no class is possible.
             log_odds = joint[label] - rest
-        one = Removal(removal.base[mine], removal.step[mine])
-        result[mine] = _largest(log_odds, codes[mine], one)
+        # Neutral values keep impossible queries out of both extremes. A certain answer (inf)
+        # changes only if rho = 0, so the maximum leaves it out too.
+        possible = log_odds > -np.inf  # False for NaN too
+        lowest = np.where(possible, log_odds, np.inf)
+        highest = np.where(np.isfinite(log_odds), log_odds, -np.inf)
+        # Each record reads the extremes at its own cell.
+        cell = tuple(codes[mine].T)
+        base = removal.base[mine]
+        step = removal.step[mine]
+        # Only without smoothing may a probability become 0; then it matters whether it was above 0.
+        vanishing = bool(np.isneginf(base).any() or np.isneginf(step).any())
+        # A single cell stands in where the mask is never read.
+        some = possible if vanishing else np.ones((1,) * codes.shape[1], np.bool_)
+        for agree, low, high, any_possible in _subsets(
+            lowest, highest, possible=some, axis=0, agree=()
+        ):
+            log_rho = base + step[:, agree].sum(axis=1)
+            found = np.maximum(
+                largest_log_ratio(low[cell], log_rho), largest_log_ratio(high[cell], log_rho)
+            )
+            if vanishing:
+                # rho = 0 at these queries: infinite if y_t was possible at any of them.
+                gone = np.where(any_possible[cell], np.inf, 0.0)
+                found = np.where(np.isneginf(log_rho), gone, found)
+            result[mine] = np.maximum(result[mine], found)
     return result
 
 
@@ -597,34 +586,6 @@ def joint_over_cells(counts: Counts) -> Floats:
         # Each attribute's table along its own axis: broadcasting spans the domain.
         joint = joint + counts.log_conditional(j).reshape(shape)
     return joint
-
-
-def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
-    # Neutral values keep impossible queries out of both extremes. A certain answer (inf) changes
-    # only if rho = 0, so the maximum leaves it out too.
-    possible = log_odds > -np.inf  # False for NaN too
-    lowest = np.where(possible, log_odds, np.inf)
-    highest = np.where(np.isfinite(log_odds), log_odds, -np.inf)
-    result = np.zeros(len(codes))
-    # Each record reads the extremes at its own cell.
-    cell = tuple(codes.T)
-    # Only without smoothing may a probability become 0; then it matters whether it was above 0.
-    vanishing = bool(np.isneginf(removal.base).any() or np.isneginf(removal.step).any())
-    # A single cell stands in where the mask is never read.
-    some = possible if vanishing else np.ones((1,) * codes.shape[1], np.bool_)
-    for agree, low, high, any_possible in _subsets(
-        lowest, highest, possible=some, axis=0, agree=()
-    ):
-        log_rho = removal.base + removal.step[:, agree].sum(axis=1)
-        found = np.maximum(
-            largest_log_ratio(low[cell], log_rho), largest_log_ratio(high[cell], log_rho)
-        )
-        if vanishing:
-            gone = np.isneginf(log_rho)
-            # rho = 0 at these queries: infinite if y_t was possible at any of them.
-            found = np.where(gone, np.where(any_possible[cell], np.inf, 0.0), found)
-        np.maximum(result, found, out=result)
-    return result
 
 
 Part = tuple[list[int], Floats, Floats, Bools]

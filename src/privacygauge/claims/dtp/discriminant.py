@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.classifiers.learner import (
     Box,
     DtpRange,
+    Learner,
     class_log_p,
     log_priors,
     log_priors_without,
@@ -25,6 +25,8 @@ from privacygauge.errors import InputError
 
 Divisor = Literal["degrees of freedom", "records"]
 
+_DIVISOR_RULE = "divisor must be 'degrees of freedom' or 'records'"
+
 TOLERANCE = 1e-4
 """Smallest deviation of a direction that counts, in units of the attributes' own deviations."""
 
@@ -35,14 +37,8 @@ LOST = 1e-6
 """If 1 - leverage is below this, the record is left out by refitting: the formula is inexact."""
 
 
-def check_divisor(divisor: str) -> None:
-    """Raise unless the divisor is one of `Divisor`."""
-    if divisor not in ("degrees of freedom", "records"):
-        raise InputError(f"divisor must be 'degrees of freedom' or 'records', got {divisor!r}")
-
-
 @dataclass(frozen=True)
-class LinearDiscriminant:
+class LinearDiscriminant(Learner):
     """Linear discriminant analysis: normal classes that share one covariance.
 
     ``p(y | x)`` is proportional to ``n_y exp(-(x - m_y)' S^-1 (x - m_y) / 2)``. If attributes are
@@ -55,13 +51,10 @@ class LinearDiscriminant:
     """Divisor of the squares in S: n - k, or n as in scikit-learn from 1.9 on."""
 
     def __post_init__(self) -> None:
-        check_divisor(self.divisor)
+        if self.divisor not in get_args(Divisor):
+            raise InputError(f"{_DIVISOR_RULE}, got {self.divisor!r}")
 
     name = "linear discriminant analysis"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the divisor, as JSON values."""
-        return {"divisor": self.divisor}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLinearDiscriminant:
         """Return the classifier trained on records (n, d) with classes (n,)."""
@@ -72,6 +65,10 @@ class LinearDiscriminant:
 class _Scatter:
     """Scatter within the classes, and its inverse."""
 
+    counts: Ints
+    """(k,) Records of each class."""
+    divisor: float
+    """Divisor of the sums of squares; NaN where no answer is possible."""
     means: Floats
     """(k, d) Means of the classes; 0 for one without records."""
     squares: Floats
@@ -108,34 +105,24 @@ class FittedLinearDiscriminant:
     """Divisor of the squares."""
 
     @cached_property
-    def _counts(self) -> Ints:
-        return np.bincount(self.y, minlength=self.n_classes).astype(np.int64)
-
-    def _divide_by(self, n: Floats, present: Floats) -> Floats:
-        """Return the divisor of the sums of squares; NaN where no answer is possible."""
-        divisor = n - present if self.divisor == "degrees of freedom" else n
-        return np.where(n > present, divisor, np.nan)
-
-    @cached_property
-    def _n_over(self) -> float:
-        n = float(len(self.x))
-        present = float(np.count_nonzero(self._counts))
-        return float(self._divide_by(np.array(n), np.array(present)))
-
-    @cached_property
     def _scatter(self) -> _Scatter:
+        n = len(self.x)
+        counts = np.bincount(self.y, minlength=self.n_classes).astype(np.int64)
+        present = int(np.count_nonzero(counts))
+        divisor = float(n - present if self.divisor == "degrees of freedom" else n)
         means = np.zeros((self.n_classes, self.x.shape[1]))
         for label in np.unique(self.y):
             means[label] = self.x[self.y == label].mean(axis=0)
         deviations = self.x - means[self.y]
         squares = (deviations**2).sum(axis=0)
-        rounding = np.finfo(np.float64).eps * len(self.x) * np.abs(self.x).max(axis=0)
+        rounding = np.finfo(np.float64).eps * n * np.abs(self.x).max(axis=0)
         # A deviation within rounding error of the mean is 0.
-        constant = np.sqrt(squares / len(self.x)) <= rounding
+        constant = np.sqrt(squares / n) <= rounding
         deviations[:, constant] = 0.0
-        spread = np.where(constant, 1.0, np.sqrt(squares / len(self.x)))
+        spread = np.where(constant, 1.0, np.sqrt(squares / n))
         # Without an answer any divisor will do: all coefficients are NaN.
-        divisor = self._n_over if self._n_over > 0 else 1.0
+        if n <= present:
+            divisor = 1.0
         # The SVD of R equals that of the matrix but for U, and R is only (d, d).
         triangle = np.linalg.qr(deviations / spread / np.sqrt(divisor), mode="r")
         _, s, vt = np.linalg.svd(triangle, full_matrices=True)
@@ -143,6 +130,8 @@ class FittedLinearDiscriminant:
         # Rows that scale a difference to unit variance along each direction with scatter.
         scaled = vt[:rank] / spread / s[:rank, None]
         return _Scatter(
+            counts=counts,
+            divisor=divisor if n > present else np.nan,
             means=means,
             squares=squares,
             constant=constant,
@@ -159,26 +148,89 @@ class FittedLinearDiscriminant:
 
         b is minus infinity for a class without records; both are NaN if there is no answer.
         """
-        if np.isnan(self._n_over):
+        scatter = self._scatter
+        if np.isnan(scatter.divisor):
             return np.full((self.x.shape[1], self.n_classes), np.nan), np.full(
                 self.n_classes, np.nan
             )
         centre = self.x.mean(axis=0)
         # Measured from the overall mean, which changes the scores of all classes alike, so that a
         # large offset of the attributes does not cost digits.
-        apart = np.where((self._counts > 0)[:, None], self._scatter.means - centre, 0.0)
-        weights = self._n_over * apart @ self._scatter.inverse
+        apart = np.where((scatter.counts > 0)[:, None], scatter.means - centre, 0.0)
+        weights = scatter.divisor * apart @ scatter.inverse
         bias = log_priors(self.y, self.n_classes) - (weights * (apart / 2 + centre)).sum(axis=1)
         return weights.T, bias
 
     def coefficients_without(self, rows: Ints) -> tuple[Floats, Floats]:
         """Return W (r, d, k) and b (r, k) with each record left out."""
-        d = self.x.shape[1]
-        weights = np.full((len(rows), d, self.n_classes), np.nan)
+        rows = np.asarray(rows, np.int64)
+        scatter = self._scatter
+        n, d = self.x.shape
+        found = np.full((len(rows), d, self.n_classes), np.nan)
         biases = np.full((len(rows), self.n_classes), np.nan)
-        for part in _blocks(len(rows), d * (self.n_classes + self._scatter.null.shape[1])):
-            weights[part], biases[part] = self._without(np.asarray(rows[part], np.int64))
-        return weights, biases
+        null = scatter.null
+        m = null.shape[1]
+        step = max(1, BLOCK // max(d * (self.n_classes + m), 1))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            some = rows[part]
+            labels = self.y[some]
+            counts = scatter.counts - np.eye(self.n_classes)[labels]
+            # The class's count without the record; 0 if the record was its only one.
+            rest = scatter.counts[labels] - 1.0
+            present = counts > 0
+            n_present = present.sum(axis=1).astype(float)
+            divisor = np.full(len(some), n - 1.0)
+            divisor = divisor - n_present if self.divisor == "degrees of freedom" else divisor
+            divisor = np.where(n - 1.0 > n_present, divisor, np.nan)
+            v = self.x[some] - scatter.means[labels]
+            ratio = np.where(rest > 0, (rest + 1) / np.maximum(rest, 1), 0.0)
+            inverse_v = v @ scatter.inverse
+            # 1 minus the leverage.
+            left = 1 - ratio * (v * inverse_v).sum(axis=1)
+            # Refit where the leverage is near 1, or where a direction may fall below the tolerance.
+            lost = ~((left > LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                centre = (n * self.x.mean(axis=0) - self.x[some]) / np.float64(n - 1)
+            # (r, k, d): only the mean of the record's own class moves.
+            means = np.repeat(scatter.means[None], len(some), axis=0)
+            means[np.arange(len(some)), labels] -= v / np.maximum(rest, 1)[:, None]
+            apart = np.where(present[:, :, None], means - centre[:, None, :], 0.0)
+            projected = apart
+            # With each attribute divided by its deviation, the pseudo-inverse drops the part
+            # orthogonal to the scatter, whose directions are N. The deviations, and so their
+            # squares D (r, d), change with the record that is left out.
+            if m:
+                squares = scatter.squares - ratio[:, None] * v**2
+                # Constant attributes have a spread of 1 in `_scatter`.
+                squares[:, scatter.constant] = 1.0
+                squares[lost] = 1.0  # any value: these are refitted
+                # The outer products of N's rows turn N' D N for all records into one product.
+                products = (null[:, :, None] * null[:, None, :]).reshape(d, m * m)
+                gram = (squares @ products).reshape(-1, m, m)
+                # u - D N (N' D N)^-1 N' u.
+                solved = np.linalg.solve(gram, (apart @ null).transpose(0, 2, 1))
+                projected = apart - (null @ solved).transpose(0, 2, 1) * squares[:, None, :]
+            # Sherman and Morrison, applied to differences of means u: u A^-1 + gain (u A^-1 v) v'
+            # A^-1.
+            weights = projected @ scatter.inverse
+            gain = ratio / np.where(lost, 1.0, left)
+            along = (weights @ v[:, :, None])[:, :, 0] * gain[:, None]
+            weights = weights + along[:, :, None] * inverse_v[:, None, :]
+            if m:
+                # w - N (N' D N)^-1 N' D w.
+                inner = ((weights * squares[:, None, :]) @ null).transpose(0, 2, 1)
+                weights = weights - (null @ np.linalg.solve(gram, inner)).transpose(0, 2, 1)
+            weights = weights * divisor[:, None, None]
+            bias = log_priors_without(self.y, some, self.n_classes)
+            bias = bias - (weights * (apart / 2 + centre[:, None, :])).sum(axis=2)
+            weights = weights.transpose(0, 2, 1).copy()
+            # The update is inexact at leverages near 1, or if it hides a change of rank.
+            for number in np.flatnonzero(lost & ~np.isnan(divisor)):
+                weights[number], bias[number] = self._anew(int(some[number])).coefficients()
+            found[part] = weights
+            biases[part] = bias
+        return found, biases
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
@@ -189,7 +241,9 @@ class FittedLinearDiscriminant:
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         found = np.empty((len(rows), self.n_classes))
-        for part in _blocks(len(rows), self.x.shape[1] * self.n_classes):
+        step = max(1, BLOCK // max(self.x.shape[1] * self.n_classes, 1))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
             weights, bias = self.coefficients_without(rows[part])
             joint = np.einsum("rd,rdk->rk", self.x[rows[part]], weights) + bias
             found[part] = class_log_p(joint)
@@ -213,96 +267,13 @@ class FittedLinearDiscriminant:
         weights, bias = self.coefficients_without(rows)
         return class_log_p(asked @ weights + bias[:, None, :])
 
-    def _without(self, rows: Ints) -> tuple[Floats, Floats]:
-        scatter = self._scatter
-        labels = self.y[rows]
-        n = len(self.x)
-        counts = self._counts - np.eye(self.n_classes)[labels]
-        # The class's count without the record; 0 if the record was its only one.
-        rest = self._counts[labels] - 1.0
-        present = counts > 0
-        divisor = self._divide_by(np.full(len(rows), n - 1.0), present.sum(axis=1).astype(float))
-        v = self.x[rows] - scatter.means[labels]
-        ratio = np.where(rest > 0, (rest + 1) / np.maximum(rest, 1), 0.0)
-        inverse_v = v @ scatter.inverse
-        # 1 minus the leverage.
-        left = 1 - ratio * (v * inverse_v).sum(axis=1)
-        # Refit where the leverage is near 1, or where a direction may fall below the tolerance.
-        lost = ~((left > LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            centre = (n * self.x.mean(axis=0) - self.x[rows]) / np.float64(n - 1)
-        # (r, k, d): only the mean of the record's own class moves.
-        means = np.repeat(scatter.means[None], len(rows), axis=0)
-        means[np.arange(len(rows)), labels] -= v / np.maximum(rest, 1)[:, None]
-        apart = np.where(present[:, :, None], means - centre[:, None, :], 0.0)
-        squares = scatter.squares - ratio[:, None] * v**2
-        # Constant attributes have a spread of 1 in `_scatter`.
-        squares[:, scatter.constant] = 1.0
-        squares[lost] = 1.0  # any value: these are refitted
-        projection = _Projection(scatter.null, squares)
-        # Sherman and Morrison, applied to differences of means u: u A^-1 + gain (u A^-1 v) v' A^-1.
-        weights = projection.onto(apart) @ scatter.inverse
-        gain = ratio / np.where(lost, 1.0, left)
-        along = (weights @ v[:, :, None])[:, :, 0] * gain[:, None]
-        weights = projection.back(weights + along[:, :, None] * inverse_v[:, None, :])
-        weights = weights * divisor[:, None, None]
-        bias = log_priors_without(self.y, rows, self.n_classes)
-        bias = bias - (weights * (apart / 2 + centre[:, None, :])).sum(axis=2)
-        weights = weights.transpose(0, 2, 1).copy()
-        # The update is inexact at leverages near 1, or if it hides a change of rank.
-        for number in np.flatnonzero(lost & ~np.isnan(divisor)):
-            weights[number], bias[number] = self._anew(int(rows[number])).coefficients()
-        return weights, bias
-
     def _anew(self, row: int) -> FittedLinearDiscriminant:
         others = np.arange(len(self.x)) != row
         return replace(self, x=self.x[others], y=self.y[others])
 
 
-@dataclass(frozen=True, eq=False)
-class _Projection:
-    """Projection that removes the directions without scatter from differences of means.
-
-    With each attribute divided by its deviation, the pseudo-inverse drops the part orthogonal to
-    the scatter. The deviations change with the record that is left out, and so does the dropped
-    part.
-    """
-
-    null: Floats
-    """(d, m) Directions N without scatter."""
-    squares: Floats
-    """(r, d) Each attribute's sum of squares D without the record."""
-
-    @cached_property
-    def _gram(self) -> Floats:
-        d, m = self.null.shape
-        # The outer products of N's rows turn N' D N for all records into one product of matrices.
-        products = (self.null[:, :, None] * self.null[:, None, :]).reshape(d, m * m)
-        return (self.squares @ products).reshape(-1, m, m)
-
-    def onto(self, u: Floats) -> Floats:
-        """Return ``u - D N (N' D N)^-1 N' u`` for u (r, k, d)."""
-        if not self.null.shape[1]:
-            return u
-        solved = np.linalg.solve(self._gram, (u @ self.null).transpose(0, 2, 1))
-        return u - (self.null @ solved).transpose(0, 2, 1) * self.squares[:, None, :]
-
-    def back(self, w: Floats) -> Floats:
-        """Return ``w - N (N' D N)^-1 N' D w`` for w (r, k, d)."""
-        if not self.null.shape[1]:
-            return w
-        inner = ((w * self.squares[:, None, :]) @ self.null).transpose(0, 2, 1)
-        return w - (self.null @ np.linalg.solve(self._gram, inner)).transpose(0, 2, 1)
-
-
-def _blocks(n: int, size: int) -> Iterator[slice]:
-    """Yield slices of n rows, each with at most `BLOCK` values for `size` values per row."""
-    step = max(1, BLOCK // max(size, 1))
-    return (slice(i, i + step) for i in range(0, n, step))
-
-
 @dataclass(frozen=True)
-class QuadraticDiscriminant:
+class QuadraticDiscriminant(Learner):
     """Quadratic discriminant analysis: normal classes, each with its own covariance.
 
     ``p(y | x)`` is proportional to ``n_y |S_y|^(-1/2) exp(-(x - m_y)' S_y^-1 (x - m_y) / 2)`` with
@@ -318,17 +289,21 @@ class QuadraticDiscriminant:
     def __post_init__(self) -> None:
         if not 0 <= self.reg <= 1:
             raise InputError(f"reg must be in [0, 1], got {self.reg}")
-        check_divisor(self.divisor)
+        if self.divisor not in get_args(Divisor):
+            raise InputError(f"{_DIVISOR_RULE}, got {self.divisor!r}")
 
     name = "quadratic discriminant analysis"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return the shrinkage and the divisor, as JSON values."""
-        return {"reg": self.reg, "divisor": self.divisor}
-
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedQuadraticDiscriminant:
         """Return the classifier trained on records (n, d) with classes (n,)."""
-        return FittedQuadraticDiscriminant(*training_set(x, y, n_classes), n_classes, self)
+        records, labels = training_set(x, y, n_classes)
+        return FittedQuadraticDiscriminant(
+            x=records,
+            y=labels,
+            n_classes=n_classes,
+            learner=self,
+            normals=[_normal_of(records[labels == label]) for label in range(n_classes)],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,32 +325,26 @@ class FittedQuadraticDiscriminant:
     """Number of classes, k."""
     learner: QuadraticDiscriminant
     """The shrinkage and the divisor."""
-
-    @cached_property
-    def _normals(self) -> list[_Normal]:
-        return [_normal_of(self.x[self.y == label]) for label in range(self.n_classes)]
-
-    def _log_densities(self, queries: Floats) -> Floats:
-        """Return the log density of queries in each class, (q, k); NaN if it is singular."""
-        each = [normal.log_density(queries, self.learner) for normal in self._normals]
-        return np.stack(each, axis=1)
+    normals: list[_Normal]
+    """(k,) Mean and scatter of each class."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
-        return class_log_p(self._log_densities(asked) + log_priors(self.y, self.n_classes))
+        densities = np.stack([x.log_density(asked, self.learner) for x in self.normals], axis=1)
+        return class_log_p(densities + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         asked = self.x[rows]
         labels = self.y[rows]
-        joint = self._log_densities(asked)
+        joint = np.stack([x.log_density(asked, self.learner) for x in self.normals], axis=1)
         for label in np.unique(labels):
             # Only the record's own class changes: the other columns of the joint stay.
             own = np.flatnonzero(labels == label)
-            loss = _Loss(self._normals[label], self.learner, asked[own])
-            joint[own, label] = loss.own()
-            for number in own[loss.lost]:
+            normal = self.normals[label]
+            joint[own, label], lost = _log_density_without(normal, self.learner, asked[own])
+            for number in own[lost]:
                 joint[number, label] = self._anew(rows[number], asked[[number]])[0]
         return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
@@ -384,12 +353,14 @@ class FittedQuadraticDiscriminant:
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         labels = self.y[rows]
         # (r, q, k): the models differ in the column of the record's class only.
-        joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
+        densities = np.stack([x.log_density(asked, self.learner) for x in self.normals], axis=1)
+        joint = np.repeat(densities[None], len(rows), axis=0)
         for label in np.unique(labels):
             own = np.flatnonzero(labels == label)
-            loss = _Loss(self._normals[label], self.learner, self.x[rows][own])
-            joint[own, :, label] = loss.at(asked)
-            for number in own[loss.lost]:
+            joint[own, :, label], lost = _log_density_without(
+                self.normals[label], self.learner, self.x[rows][own], asked
+            )
+            for number in own[lost]:
                 joint[number, :, label] = self._anew(rows[number], asked)
         priors = log_priors_without(self.y, rows, self.n_classes)
         return class_log_p(joint + priors[:, None, :])
@@ -449,83 +420,44 @@ def _normal_of(x: Floats) -> _Normal:
     return _Normal(count=len(x), mean=mean, axes=axes, squares=squares, rounding=rounding)
 
 
-@dataclass(frozen=True, eq=False)
-class _Loss:
-    """A class's normal without each of these records, as in `FittedQuadraticDiscriminant`."""
+def _log_density_without(
+    normal: _Normal, learner: QuadraticDiscriminant, x: Floats, queries: Floats | None = None
+) -> tuple[Floats, Bools]:
+    """Return log densities of a class without each of its records x (r, d), and where they fail.
 
-    normal: _Normal
-    """The class with all of its records."""
-    learner: QuadraticDiscriminant
-    """The shrinkage and the divisor."""
-    x: Floats
-    """(r, d) Records of the class, each left out by itself."""
-
-    @cached_property
-    def _variances(self) -> Floats:
-        return self.normal.variances(self.learner, self.normal.count - 1)
-
-    @cached_property
-    def _v(self) -> Floats:
-        """(r, d) The records' differences from the mean, each axis over its deviation."""
-        return self._whitened(self.x)
-
-    @cached_property
-    def inner(self) -> Floats:
-        """(r,) v' M^-1 v."""
-        return np.asarray((self._v**2).sum(axis=1), np.float64)
-
-    @cached_property
-    def _factor(self) -> float:
-        count = self.normal.count
-        divisor = count - 2 if self.learner.divisor == "degrees of freedom" else count - 1
-        return (1 - self.learner.reg) / divisor * count / (count - 1)
-
-    @cached_property
-    def lost(self) -> Bools:
-        """(r,) Where the formula is inexact, or may hide that the covariance is singular."""
-        if not self._known:
-            return np.zeros(len(self.x), np.bool_)
-        left = 1 - self._factor * self.inner
-        singular = self.normal.squares.min() * left <= 2 * self.normal.rounding**2
-        # With any shrinkage, the covariance is not singular.
-        return np.asarray((left < LOST) | (singular & (self.learner.reg == 0)), np.bool_)
-
-    @property
-    def _known(self) -> bool:
-        return self.normal.count > 2 and bool(self._variances.min() > 0)
-
-    @property
-    def _unknown(self) -> float:
-        """Log density where a class has too few records left.
-
-        An empty class is impossible by its prior; one with too few records has no answer.
-        """
-        return 0.0 if self.normal.count == 1 else float("nan")
-
-    def _whitened(self, queries: Floats) -> Floats:
-        """Return the queries' differences from the mean, each axis over its deviation."""
-        return (queries - self.normal.mean) @ self.normal.axes.T / np.sqrt(self._variances)
-
-    def own(self) -> Floats:
-        """Return each record's log density without it, (r,)."""
-        if not self._known:
-            return np.full(len(self.x), self._unknown)
-        return self._log_density(self.inner, self.inner, self.inner)
-
-    def at(self, queries: Floats) -> Floats:
-        """Return every query's log density without each record, (r, q)."""
-        if not self._known:
-            return np.full((len(self.x), len(queries)), self._unknown)
-        asked = self._whitened(queries)
-        return self._log_density(self._v @ asked.T, (asked**2).sum(axis=1), self.inner[:, None])
-
-    def _log_density(self, cross: Floats, norms: Floats, inner: Floats) -> Floats:
-        """Return the log density from v' M^-1 q, q' M^-1 q and v' M^-1 v."""
-        rest = self.normal.count - 1
-        # Records below LOST are refitted; for them the clip only keeps the logarithm finite.
-        left = np.maximum(1 - self._factor * inner, LOST)
-        # The mean moves by -v / (n_y - 1), so q - m becomes q - m + v / (n_y - 1).
-        far = norms + 2 * cross / rest + inner / rest**2
-        # The update of the inverse, as in the class above.
-        far = far + self._factor * (cross + inner / rest) ** 2 / left
-        return np.asarray(-(far + np.log(self._variances).sum() + np.log(left)) / 2, np.float64)
+    Densities of the record itself (r,), or of the queries (r, q) if there are any. The mask (r,) is
+    true where the formula of `FittedQuadraticDiscriminant` is inexact, or may hide that the
+    covariance is singular.
+    """
+    count = normal.count
+    rest = count - 1
+    variances = normal.variances(learner, rest) if count > 2 else np.zeros(1)
+    if not variances.min() > 0:
+        # An empty class is impossible by its prior; one with too few records has no answer.
+        unknown = 0.0 if count == 1 else float("nan")
+        shape = (len(x),) if queries is None else (len(x), len(queries))
+        return np.full(shape, unknown), np.zeros(len(x), np.bool_)
+    # Differences from the mean, each axis over its deviation; `inner` is v' M^-1 v, (r,).
+    v = (x - normal.mean) @ normal.axes.T / np.sqrt(variances)
+    inner = np.asarray((v**2).sum(axis=1), np.float64)
+    divisor = count - 2 if learner.divisor == "degrees of freedom" else rest
+    factor = (1 - learner.reg) / divisor * count / rest
+    left = 1 - factor * inner
+    singular = normal.squares.min() * left <= 2 * normal.rounding**2
+    # With any shrinkage, the covariance is not singular.
+    lost = np.asarray((left < LOST) | (singular & (learner.reg == 0)), np.bool_)
+    # v' M^-1 q and q' M^-1 q.
+    cross = inner
+    norms = inner
+    if queries is not None:
+        asked = (queries - normal.mean) @ normal.axes.T / np.sqrt(variances)
+        cross = v @ asked.T
+        norms = (asked**2).sum(axis=1)
+        inner = inner[:, None]
+    # Records below LOST are refitted; for them the clip only keeps the logarithm finite.
+    left = np.maximum(1 - factor * inner, LOST)
+    # The mean moves by -v / (n_y - 1), so q - m becomes q - m + v / (n_y - 1).
+    far = norms + 2 * cross / rest + inner / rest**2
+    # The update of the inverse, as in the class above.
+    far = far + factor * (cross + inner / rest) ** 2 / left
+    return np.asarray(-(far + np.log(variances).sum() + np.log(left)) / 2, np.float64), lost

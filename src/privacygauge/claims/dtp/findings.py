@@ -25,17 +25,13 @@ from privacygauge.evaluate import rates
 EXACT = "exact: every record of the training set"
 
 
-def exact_mean(values: Floats | Bools, level: float) -> Estimate:
-    """Return the mean over all records of a training set, which has no sampling error."""
-    value = float(values.mean())
-    return Estimate(value=value, low=value, high=value, level=level, n=len(values), method=EXACT)
-
-
-def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
+def mean_of_records(values: Floats | Bools, complete: bool, level: float, unit: str) -> Estimate:
     """Return the mean over records or training sets, with an interval unless all were measured."""
-    if complete:
-        return exact_mean(values, level)
     value = float(values.mean())
+    # All records of a training set have no sampling error.
+    if complete:
+        n = len(values)
+        return Estimate(value=value, low=value, high=value, level=level, n=n, method=EXACT)
     if np.isinf(value):
         # An infinite mean has no interval: the range of the values is all there is.
         return Estimate(
@@ -46,7 +42,8 @@ def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> 
             n=len(values),
             method=("infinite values"),
         )
-    return rates.mean(values, level, unit=unit, least=0.0)  # no log ratio is below 0
+    # No log ratio is below 0.
+    return rates.mean(np.asarray(values, np.float64), level, unit=unit, least=0.0)
 
 
 def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tuple[Held, Ints]:
@@ -343,8 +340,9 @@ def measurement(
         pdtp=pdtp,
         dtp=measured.dtp,
         mean=mean_of_records(pdtp, complete, level, "records"),
-        # With all records measured there is no sampling error.
-        share_above=exact_mean(above, level) if complete else rates.proportion(above, level=level),
+        share_above=mean_of_records(above, True, level, "records")
+        if complete
+        else rates.proportion(above, level=level),
         repeated=repeated,
         averages=tuple(mean_of_records(x, False, level, "training sets") for x in columns),
         removal=path,

@@ -84,7 +84,29 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
         values[j] = found = column[source[:, j]]
         found[0] = np.clip(0, np.nanmin(column), np.nanmax(column))
         found[-each:] = column[first] + share * (column[second] - column[first])
-    return _build_queries(x, source, values)
+    # Every attribute of a query is taken from a row of x, or from the values just made.
+    if not is_frame(x):
+        flat = x.reshape(n, -1)
+        made = flat[source, np.arange(flat.shape[1])]
+        for j, found in values.items():
+            made[:, j] = found  # queries keep the dtypes
+        return made.reshape(len(source), *x.shape[1:])
+    if hasattr(x, "iloc"):
+        made = x.iloc[source[:, 0]].copy()
+        for j in range(x.shape[1]):
+            drawn = x.iloc[source[:, j], j].array
+            made.isetitem(j, values[j].astype(x.dtypes.iloc[j]) if j in values else drawn)
+        return made
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            pl.Series(series.name, values[j], dtype=series.dtype)
+            if j in values
+            else series.gather(source[:, j])
+            for j, series in enumerate(x.iter_columns())
+        ]
+    )
 
 
 def _numbers(column: Any) -> _Column:
@@ -128,32 +150,6 @@ def _values_between(columns: list[_Column], first: Ints, second: Ints, share: Fl
             np.where(places - ordered[before] <= ordered[after] - places, before, after)
         ]
     return result
-
-
-def _build_queries(x: Held, source: Ints, values: dict[int, Floats]) -> Held:
-    """Return queries (q, ...) with attributes from rows `source` (q, d), or from `values`."""
-    if not is_frame(x):
-        flat = x.reshape(len(x), -1)
-        made = flat[source, np.arange(flat.shape[1])]
-        for j, found in values.items():
-            made[:, j] = found  # queries keep the dtypes
-        return made.reshape(len(source), *x.shape[1:])
-    if hasattr(x, "iloc"):
-        made = x.iloc[source[:, 0]].copy()
-        for j in range(x.shape[1]):
-            column = x.iloc[source[:, j], j].array
-            made.isetitem(j, values[j].astype(x.dtypes.iloc[j]) if j in values else column)
-        return made
-    import polars as pl
-
-    return pl.DataFrame(
-        [
-            pl.Series(column.name, values[j], dtype=column.dtype)
-            if j in values
-            else column.gather(source[:, j])
-            for j, column in enumerate(x.iter_columns())
-        ]
-    )
 
 
 BLOCK = 1 << 22

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from privacygauge.classifiers.learner import logs, matrix, training_set
+from privacygauge.classifiers.learner import Learner, logs, matrix, training_set
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
@@ -36,7 +36,7 @@ def _log_p(scores: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(Learner):
     """Linear probability model: the classes, as 0 and 1, regressed on the attributes.
 
     Minimises ``sum_i |y_i - b - W' x_i|^2 + l2 |W|^2``; the intercept b is free. Without a penalty
@@ -56,10 +56,6 @@ class LeastSquares:
     def name(self) -> str:
         """Name of the kind of model, as reports print it."""
         return "ridge regression" if self.l2 else "least squares"
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the penalty, as JSON values."""
-        return {"l2": self.l2}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLeastSquares:
         """Return the classifier trained on records (n, d) with classes (n,)."""
@@ -86,13 +82,9 @@ class FittedLeastSquares:
     """Penalty on the squared coefficients."""
 
     @cached_property
-    def _centre(self) -> Floats:
-        return np.asarray(self.x.mean(axis=0), np.float64)
-
-    @cached_property
     def _responses(self) -> Floats:
         """(d, n) Coefficients, one column per record, for a response of 1 at it and 0 elsewhere."""
-        u, s, vt = np.linalg.svd(self.x - self._centre, full_matrices=False)
+        u, s, vt = np.linalg.svd(self.x - self.x.mean(axis=0), full_matrices=False)
         # Rounding error in a direction without variance must not count as a direction.
         kept = s > np.finfo(np.float64).eps * max(self.x.shape) * np.linalg.norm(self.x)
         # Ridge shrinks each singular direction by s / (s^2 + l2).
@@ -100,15 +92,12 @@ class FittedLeastSquares:
         weight[kept] = s[kept] / (s[kept] ** 2 + self.l2)
         return np.asarray((vt.T * weight) @ u.T, np.float64)
 
-    @cached_property
-    def _classes(self) -> Floats:
-        return np.eye(self.n_classes)[self.y]
-
     def scores(self, queries: NDArray[Any]) -> Floats:
         """Return the raw score of every class, (q, k), before clipping and normalisation."""
-        asked = matrix(queries, "queries", columns=self.x.shape[1]) - self._centre
-        weights = self._responses @ self._classes
-        return np.asarray(self._classes.mean(axis=0) + asked @ weights, np.float64)
+        asked = matrix(queries, "queries", columns=self.x.shape[1]) - self.x.mean(axis=0)
+        classes = np.eye(self.n_classes)[self.y]
+        weights = self._responses @ classes
+        return np.asarray(classes.mean(axis=0) + asked @ weights, np.float64)
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
@@ -118,7 +107,7 @@ class FittedLeastSquares:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         residuals, lost = self._residuals_without(rows)
         # The score of a record without it is its response less its residual.
-        found = _log_p(self._classes[rows] - residuals)
+        found = _log_p(np.eye(self.n_classes)[self.y[rows]] - residuals)
         for number in np.flatnonzero(lost):
             found[number] = self._anew(rows[number], self.x[[rows[number]]])[0]
         return found
@@ -128,7 +117,7 @@ class FittedLeastSquares:
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         residuals, lost = self._residuals_without(rows)
         # (q, r): influence of each record's response on each query's score.
-        weight = 1 / len(self.x) + (asked - self._centre) @ self._responses[:, rows]
+        weight = 1 / len(self.x) + (asked - self.x.mean(axis=0)) @ self._responses[:, rows]
         change = weight.T[:, :, None] * residuals[:, None, :]
         found = _log_p(self.scores(asked) - change)
         for number in np.flatnonzero(lost):
@@ -140,72 +129,65 @@ class FittedLeastSquares:
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
-        found = [
-            # (r, 1, d): each record is its own single query.
-            self._without_on(rows[part], squares[part], self.x[rows[part], None])[:, 0]
-            for part in self._parts(rows)
-        ]
-        return np.concatenate([*found, np.empty((0, self.n_classes))])
+        # (r, 1, d): each record is its own single query.
+        return self.log_p_without_on_at(rows, squares, self.x[rows, None])[:, 0]
 
     def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return log probabilities of every query under each leave-one-out model, (r, q, k).
-
-        Every attribute is divided by the root of `squares` (r, d) as well.
-        """
-        found = [self._without_on(rows[part], squares[part], queries) for part in self._parts(rows)]
-        return np.concatenate([*found, np.empty((0, len(queries), self.n_classes))])
-
-    def _parts(self, rows: Ints) -> list[slice]:
-        # One (d, d) scatter per record.
-        step = max(1, BLOCK // self.x.shape[1] ** 2)
-        return [slice(start, start + step) for start in range(0, len(rows), step)]
-
-    def _without_on(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
         """Return log probabilities of queries (q, d), or (r, q, d), without each record, (r, q, k).
 
-        Without a record, the scatter loses ``n / (n - 1) z z'``, with z the record's difference
-        from the mean. An attribute divided by s has s^2 times the penalty on its coefficient.
+        Every attribute is divided by the root of `squares` (r, d) as well. Without a record, the
+        scatter loses ``n / (n - 1) z z'``, with z the record's difference from the mean. An
+        attribute divided by s has s^2 times the penalty on its coefficient.
         """
         n, d = self.x.shape
+        result = np.full((len(rows), queries.shape[-2], self.n_classes), np.nan)
         if n == 1:
-            return np.full((len(rows), queries.shape[-2], self.n_classes), np.nan)
-        away = self.x - self._centre
-        z = away[rows]
-        # Scores are measured from the classes' shares, because the intercept is free.
-        share = self._classes.mean(axis=0)
-        own = self._classes[rows] - share
-        scatter = (away.T @ away) - n / (n - 1) * z[:, :, None] * z[:, None, :]
-        scatter[:, np.arange(d), np.arange(d)] += self.l2 * squares
-        moments = away.T @ (self._classes - share) - n / (n - 1) * z[:, :, None] * own[:, None, :]
+            return result
+        centre = self.x.mean(axis=0)
+        away = self.x - centre
         squared = (away**2).sum(axis=0)
-        left = 1 - n / (n - 1) * z**2 / np.where(squared > 0, squared, 1.0)
-        # If a record has nearly all of a variance, few digits of the others' remain.
-        # Without a penalty the scatter may be singular; a refit takes the pseudo-inverse.
-        is_refitted = (left < _LOST).any(axis=1) | (self.l2 == 0)
-        # Any regular matrix: these results are overwritten below.
-        scatter[is_refitted] = np.eye(d)
-        weights = np.linalg.solve(scatter, moments)
-        # Mean of the attributes and shares of the classes among the other records.
-        mean = self._centre - z / (n - 1)
-        base = share - own / (n - 1)
-        found = _log_p(base[:, None] + (queries - mean[:, None]) @ weights)
-        for place in np.flatnonzero(is_refitted):
-            root = np.sqrt(squares[place])
-            asked = queries if queries.ndim == 2 else queries[place]
-            others = np.arange(n) != rows[place]
-            rest = FittedLeastSquares(
-                self.x[others] / root, self.y[others], self.n_classes, self.l2
-            )
-            found[place] = rest.log_p(asked / root)
-        return found
+        classes = np.eye(self.n_classes)[self.y]
+        # Scores are measured from the classes' shares, because the intercept is free.
+        share = classes.mean(axis=0)
+        # One (d, d) scatter per record.
+        step = max(1, BLOCK // d**2)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            some = rows[part]
+            asked = queries if queries.ndim == 2 else queries[part]
+            z = away[some]
+            own = classes[some] - share
+            scatter = (away.T @ away) - n / (n - 1) * z[:, :, None] * z[:, None, :]
+            scatter[:, np.arange(d), np.arange(d)] += self.l2 * squares[part]
+            moments = away.T @ (classes - share) - n / (n - 1) * z[:, :, None] * own[:, None, :]
+            left = 1 - n / (n - 1) * z**2 / np.where(squared > 0, squared, 1.0)
+            # If a record has nearly all of a variance, few digits of the others' remain.
+            # Without a penalty the scatter may be singular; a refit takes the pseudo-inverse.
+            is_refitted = (left < _LOST).any(axis=1) | (self.l2 == 0)
+            # Any regular matrix: these results are overwritten below.
+            scatter[is_refitted] = np.eye(d)
+            weights = np.linalg.solve(scatter, moments)
+            # Mean of the attributes and shares of the classes among the other records.
+            mean = centre - z / (n - 1)
+            base = share - own / (n - 1)
+            found = _log_p(base[:, None] + (asked - mean[:, None]) @ weights)
+            for place in np.flatnonzero(is_refitted):
+                root = np.sqrt(squares[part][place])
+                others = np.arange(n) != some[place]
+                rest = FittedLeastSquares(
+                    self.x[others] / root, self.y[others], self.n_classes, self.l2
+                )
+                found[place] = rest.log_p((queries if queries.ndim == 2 else asked[place]) / root)
+            result[part] = found
+        return result
 
     def _residuals_without(self, rows: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """Return y_i - score_i without the record, (r, k), and True where that is inexact, (r,)."""
-        centred = self.x[rows] - self._centre
+        centred = self.x[rows] - self.x.mean(axis=0)
         leverage = 1 / len(self.x) + (centred * self._responses[:, rows].T).sum(axis=1)
         # 1 - leverage divides the residual: near 0 its digits are lost.
         lost = 1 - leverage < _LOST
-        errors = self._classes[rows] - self.scores(self.x[rows])
+        errors = np.eye(self.n_classes)[self.y[rows]] - self.scores(self.x[rows])
         return errors / np.where(lost, 1.0, 1 - leverage)[:, None], lost
 
     def _anew(self, row: int, queries: Floats) -> Floats:
@@ -220,19 +202,16 @@ class Kernel(Protocol):
     """Similarity of records. Frozen."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the kind and its parameters, as JSON values."""
+        """Return the kind and its parameters, as JSON values; by default the class's fields."""
+        return {"kernel": type(self).__name__.lower(), **vars(self)}
 
     def between(self, a: Floats, b: Floats) -> Floats:
         """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Kernel):
     """``K(a, b) = a' b``: ridge regression."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the kind, as JSON values."""
-        return {"kernel": "linear"}
 
     def between(self, a: Floats, b: Floats) -> Floats:
         """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
@@ -240,7 +219,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Rbf:
+class Rbf(Kernel):
     """``K(a, b) = exp(-gamma |a - b|^2)``."""
 
     gamma: float = 1.0
@@ -248,10 +227,6 @@ class Rbf:
 
     def __post_init__(self) -> None:
         checks.positive(gamma=self.gamma)
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the kind and its width, as JSON values."""
-        return {"kernel": "rbf", "gamma": self.gamma}
 
     def between(self, a: Floats, b: Floats) -> Floats:
         """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
@@ -322,7 +297,10 @@ class FittedKernelRidge:
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
-        return _log_p(self._features(queries) @ self._coefficients)
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        # A 1 for the intercept, below the coefficients.
+        features = np.hstack([self.learner.kernel.between(asked, self.x), np.ones((len(asked), 1))])
+        return _log_p(features @ self._coefficients)
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
@@ -330,15 +308,11 @@ class FittedKernelRidge:
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
-        features = self._features(queries)
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        features = np.hstack([self.learner.kernel.between(asked, self.x), np.ones((len(asked), 1))])
         weight = features @ self._inverse[:, rows]
         change = weight.T[:, :, None] * self._residuals(rows)[:, None, :]
         return _log_p(features @ self._coefficients - change)
-
-    def _features(self, queries: NDArray[Any]) -> Floats:
-        """Return the kernel between queries and records, and 1 for the intercept, (q, n + 1)."""
-        asked = matrix(queries, "queries", columns=self.x.shape[1])
-        return np.hstack([self.learner.kernel.between(asked, self.x), np.ones((len(asked), 1))])
 
     def _residuals(self, rows: Ints) -> Floats:
         """Return y_i - score_i without the record, (r, k); NaN if it is the only one."""

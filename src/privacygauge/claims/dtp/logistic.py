@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.special import logsumexp, softmax
 
 from privacygauge.classifiers.learner import Box, DtpRange, Scale, class_log_p, squares_without
 from privacygauge.classifiers.ratios import log_linear_dtp, some_records
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 MOST_PARAMETERS = 12_000
@@ -208,8 +207,15 @@ class Problem:
             step = solver(self.hessian(v))(gradient.reshape(-1, 1)).reshape(v.shape)
             # The gradient in units of its tolerance.
             near = self.excess(gradient)[0] <= 1
-            if near and self._arrives(v, gradient[:, 0], step):
-                return v - step
+            if near:
+                # Where the loss is flat, a gradient within the tolerance may still be some way off:
+                # go on until further steps would be indistinguishable from rounding.
+                off = self.residuals((self.x @ v)[:, None], self.label)[:, 0] * self.n[:, None]
+                # The size of the terms of a gradient bounds the rounding of their sum.
+                sizes = np.abs(self.x).T @ np.abs(off) + np.abs(self.penalty * v)
+                within = np.abs(gradient[:, 0]) <= 16 * np.finfo(np.float64).eps * sizes
+                if np.abs(self.x @ step).max() <= _NEAR or within.all():
+                    return v - step
             slope = float((gradient[:, 0] * step).sum())
             loss, rounding = self.loss(v)
             length = 1.0
@@ -226,18 +232,6 @@ class Problem:
             f"no optimum within the tolerance after {_NEWTONS} Newton steps; "
             "scale the attributes, or raise l2 or tol"
         )
-
-    def _arrives(self, v: Floats, gradient: Floats, step: Floats) -> bool:
-        """Return whether further steps would be indistinguishable from rounding.
-
-        Where the loss is flat, a gradient within the tolerance may still be some way off.
-        """
-        if np.abs(self.x @ step).max() <= _NEAR:
-            return True
-        off = self.residuals((self.x @ v)[:, None], self.label)[:, 0] * self.n[:, None]
-        # The size of the terms of a gradient bounds the rounding of their sum.
-        sizes = np.abs(self.x).T @ np.abs(off) + np.abs(self.penalty * v)
-        return bool((np.abs(gradient) <= 16 * np.finfo(np.float64).eps * sizes).all())
 
     def without(self, group: int) -> Problem:
         """Return the problem without one record."""
@@ -287,171 +281,131 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
     if not found.size:
         return found
     hessian = problem.hessian(optimum)
+    # Weights of the parameters in a step's length.
     metric = np.diag(hessian).reshape(optimum.shape)
     solve = solver(hessian)
     # `spread` of each record has as many values as the optimum times c - 1.
     size = max(1, BLOCK // (optimum.size * optimum.shape[1]))
     for start in range(0, len(group), size):
         part = slice(start, start + size)
-        chords = _Chords.of(problem, optimum, solve=solve, metric=metric, group=group[part])
-        found[:, part] = chords.optima()
+        found[:, part] = _optima_by_chords(
+            problem, optimum, solve=solve, metric=metric, group=group[part]
+        )
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """The latest steps for many records, with Broyden's update: each chord improves the next.
+def _with_next_step(taken: list[Floats], chord: Floats, metric: Floats) -> list[Floats]:
+    """Return the steps taken and the next one, improved from a chord at the new parameters.
 
     Broyden's update of the inverse, in the form that needs only the steps s_j (Kelley, Solving
-    Nonlinear Equations with Newton's Method, 2003, section 4.3).
+    Nonlinear Equations with Newton's Method, 2003, section 4.3): each chord improves the next.
+
+    Parameters
+    ----------
+    taken : list of ndarray of float, shape (d + 1, r, c - 1)
+        The latest steps for many records.
+    chord : ndarray of float, shape (d + 1, r, c - 1)
+    metric : ndarray of float, shape (d + 1, c - 1)
+        Weights of the parameters in a step's length.
     """
-
-    taken: tuple[Floats, ...]
-    """Steps so far, each (d + 1, r, c - 1)."""
-    metric: Floats
-    """(d + 1, c - 1) Weights of the parameters in a step's length."""
-
-    def of(self, some: Bools) -> _Steps:
-        """Return the steps of some records."""
-        return replace(self, taken=tuple(step[:, some] for step in self.taken))
-
-    def followed_by(self, chord: Floats) -> _Steps:
-        """Return these steps and the next one, improved from a chord at the new parameters."""
-        # Start again with a full memory: the recursion needs every step since its first.
-        if len(self.taken) >= _REMEMBERED or not self.taken:
-            return replace(self, taken=(chord,))
-        for before, after in pairwise(self.taken):
-            chord = chord + after * self._share(chord, before)
-        share = self._share(chord, self.taken[-1])
-        # A chord as long as the last step shows that chords are far too short, not by how much.
-        return replace(self, taken=(*self.taken, chord / np.maximum(1 - share, 0.1)))
-
-    def _share(self, step: Floats, of: Floats) -> Floats:
-        """Return the coefficient of the projection of a step on another, (1, r, 1)."""
-        weighed = of * self.metric[:, None]
-        length = (of * weighed).sum(axis=(0, 2))
-        share = (step * weighed).sum(axis=(0, 2))
-        # A step of length 0 has no direction.
-        known = length > 0
-        return np.asarray(np.divide(share, length, out=np.zeros_like(share), where=known))[:, None]
+    # Start again with a full memory: the recursion needs every step since its first.
+    if len(taken) >= _REMEMBERED or not taken:
+        return [chord]
+    for before, after in zip(taken, [*taken[1:], None], strict=True):
+        weighed = before * metric[:, None]
+        length = (before * weighed).sum(axis=(0, 2))
+        along = (chord * weighed).sum(axis=(0, 2))
+        # Coefficient of the chord's projection on the step; one of length 0 has no direction.
+        share = np.divide(along, length, out=np.zeros_like(along), where=length > 0)[:, None]
+        if after is not None:
+            chord = chord + after * share
+    # A chord as long as the last step shows that chords are far too short, not by how much.
+    return [*taken, chord / np.maximum(1 - share, 0.1)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Chords:
-    """Steps for many records that share one factorised Hessian.
+def _optima_by_chords(
+    problem: Problem,
+    start: Floats,
+    *,
+    solve: Callable[[Floats], Floats],
+    metric: Floats,
+    group: Ints,
+) -> Floats:
+    """Return the minimisers (d + 1, r, c - 1) by steps that share one factorised Hessian.
 
     Record i alone adds ``B A B^T`` to the Hessian, where B is the record (with its 1) for each
     parameter of a class, (p, c - 1), and A the covariance of the basis, (c - 1, c - 1). So (H - B A
-    B^T)^-1 g = H^-1 g + H^-1 B K B^T H^-1 g with K = (1 - A M)^-1 A, M = B^T H^-1 B.
+    B^T)^-1 g = H^-1 g + H^-1 B K B^T H^-1 g with K = (1 - A M)^-1 A, M = B^T H^-1 B. `start` is
+    the optimum of all records, and `solve` applies H^-1 to (p, ...).
     """
-
-    problem: Problem
-    """The problem of all records."""
-    start: Floats
-    """(d + 1, c - 1) Optimum of all records."""
-    solve: Callable[[Floats], Floats]
-    """Applies H^-1 to (p, ...)."""
-    group: Ints
-    """(r,) Index of the distinct record that each problem leaves out."""
-    spread: Floats
-    """(r, d + 1, c - 1, c - 1) The matrix H^-1 B."""
-    inner: Floats
-    """(r, c - 1, c - 1) The matrix K."""
-    more_penalty: Floats
-    """(d + 1, r, 1) Penalty of each problem in excess of that of all records."""
-    metric: Floats
-    """(d + 1, c - 1) The diagonal of H."""
-
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        start: Floats,
-        solve: Callable[[Floats], Floats],
-        metric: Floats,
-        group: Ints,
-    ) -> _Chords:
-        """Return the steps for records of these groups."""
-        x = problem.x[group]
-        free = start.shape[1]
-        # B of all records side by side, (p, r (c - 1)): one solve for all of them.
-        columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
-        spread = solve(columns).reshape(*start.shape, len(x), free).transpose(2, 0, 1, 3)
-        own = problem.spreads(x @ start)
-        # A record may carry nearly all of some direction: a chord must be finite, not exact.
-        left = np.eye(free) - (1 - 1e-9) * own @ np.einsum("rd,rdab->rab", x, spread)
-        inner = np.linalg.solve(left, own)
-        more = problem.penalty_without(group) - problem.penalty[:, None]
-        return cls(
-            problem=problem,
-            start=start,
-            solve=solve,
-            group=group,
-            spread=spread,
-            inner=inner,
-            more_penalty=more,
-            metric=metric,
-        )
-
-    def optima(self) -> Floats:
-        """Return the minimisers (d + 1, r, c - 1)."""
-        r = len(self.group)
-        v = np.repeat(self.start[:, None], r, axis=1)
-        everyone = self.problem.gradients(self.start[:, None])
-        # At the common optimum, leaving out record i leaves minus its own gradient.
-        gradients = self._without_own(np.repeat(everyone, r, axis=1), v, np.arange(r))
-        excess = self.problem.excess(gradients)
-        best = excess
-        moving = np.arange(r)
-        steps = _Steps((), self.metric)
-        unsure = np.zeros(r, np.bool_)
-        for _ in range(_CHORDS):
-            # The chord: the step to subtract from the parameters, (d + 1, r, c - 1).
-            x = self.problem.x[self.group[moving]]
-            n = len(moving)
-            flat = gradients.transpose(0, 2, 1).reshape(self.start.size, n)
-            plain = self.solve(flat).reshape(*self.start.shape, n)
-            # K B^T H^-1 g first, (r, c - 1), then H^-1 B times it: no (p, p) matrix per record.
-            along = np.einsum("rab,rd,dbr->ra", self.inner[moving], x, plain, optimize=True)
-            more = np.einsum("rdab,rb->dra", self.spread[moving], along)
-            steps = steps.followed_by(np.asarray(plain.transpose(0, 2, 1) + more))
-            v[:, moving] -= steps.taken[-1]
-            # A record that had converged takes this step too: where the loss is flat, a gradient
-            # within the tolerance may still be some way off. If so, Newton steps finish it.
-            going = excess > 1
-            moved = np.einsum("rd,dra->ra", self.problem.x[self.group[moving]], steps.taken[-1])
-            far = np.abs(moved).max(axis=1, initial=0.0) > _FAR
-            unsure[moving[far & ~going]] = True
-            if not going.any():
-                break
-            moving = moving[going]
-            steps = steps.of(going)
-            gradients = self.problem.gradients(v[:, moving])
-            gradients = self._without_own(gradients, v[:, moving], moving)
-            excess = self.problem.excess(gradients)
+    r = len(group)
+    free = start.shape[1]
+    x = problem.x[group]
+    # B of all records side by side, (p, r (c - 1)): one solve for all of them.
+    columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
+    # (r, d + 1, c - 1, c - 1): the matrix H^-1 B.
+    spread = solve(columns).reshape(*start.shape, r, free).transpose(2, 0, 1, 3)
+    own = problem.spreads(x @ start)
+    # A record may carry nearly all of some direction: a chord must be finite, not exact.
+    left = np.eye(free) - (1 - 1e-9) * own @ np.einsum("rd,rdab->rab", x, spread)
+    # (r, c - 1, c - 1): the matrix K.
+    inner = np.linalg.solve(left, own)
+    more_penalty = problem.penalty_without(group) - problem.penalty[:, None]
+    v = np.repeat(start[:, None], r, axis=1)
+    gradients = np.repeat(problem.gradients(start[:, None]), r, axis=1)
+    moving = np.arange(r)
+    some = v
+    taken: list[Floats] = []
+    best = np.full(r, np.inf)
+    unsure = np.zeros(r, np.bool_)
+    for number in range(_CHORDS + 1):
+        # From the gradients of all records to those without each one: the own score (r, 1, c - 1),
+        # its residual (r, c - 1) and the gradient x times residual are taken out.
+        x = problem.x[group[moving]]
+        scores = np.einsum("rd,dra->ra", x, some)[:, None]
+        own = problem.residuals(scores, problem.label[group[moving]])[:, 0]
+        gradients = gradients - x.T[..., None] * own + more_penalty[:, moving] * some
+        excess = problem.excess(gradients)
+        if number == 0:
+            best = excess
+        else:
             # Ten times worse than the best, or not a number: chords do not converge.
             hopeful = excess < 10 * best[moving]
             # NaN fails the comparison below: such a record gets Newton steps.
             best[moving] = np.where(hopeful, np.minimum(excess, best[moving]), np.nan)
             moving = moving[hopeful]
             gradients = gradients[:, hopeful]
-            steps = steps.of(hopeful)
+            taken = [step[:, hopeful] for step in taken]
             excess = excess[hopeful]
-        for i in np.flatnonzero(unsure | ~(best <= 1)):
-            # An unsure record starts from its own parameters, a lost one from the optimum of all
-            # records.
-            alone = self.problem.without(int(self.group[i]))
-            v[:, i] = alone.optimum(v[:, i] if unsure[i] else self.start)
-        return v
-
-    def _without_own(self, gradients: Floats, v: Floats, some: Ints) -> Floats:
-        """Return the gradients of the problems without each record, from those of all records."""
-        group = self.group[some]
-        x = self.problem.x[group]
-        # The own score (r, 1, c - 1), its residual (r, c - 1) and the gradient x times residual.
-        scores = np.einsum("rd,dra->ra", x, v)[:, None]
-        own = self.problem.residuals(scores, self.problem.label[group])[:, 0]
-        return np.asarray(gradients - x.T[..., None] * own + self.more_penalty[:, some] * v)
+        if number == _CHORDS:
+            break
+        # The chord: the step to subtract from the parameters, (d + 1, r, c - 1).
+        x = problem.x[group[moving]]
+        flat = gradients.transpose(0, 2, 1).reshape(start.size, len(moving))
+        plain = solve(flat).reshape(*start.shape, len(moving))
+        # K B^T H^-1 g first, (r, c - 1), then H^-1 B times it: no (p, p) matrix per record.
+        along = np.einsum("rab,rd,dbr->ra", inner[moving], x, plain, optimize=True)
+        more = np.einsum("rdab,rb->dra", spread[moving], along)
+        taken = _with_next_step(taken, np.asarray(plain.transpose(0, 2, 1) + more), metric)
+        v[:, moving] -= taken[-1]
+        # A record that had converged takes this step too: where the loss is flat, a gradient
+        # within the tolerance may still be some way off. If so, Newton steps finish it.
+        going = excess > 1
+        moved = np.einsum("rd,dra->ra", x, taken[-1])
+        far = np.abs(moved).max(axis=1, initial=0.0) > _FAR
+        unsure[moving[far & ~going]] = True
+        if not going.any():
+            break
+        moving = moving[going]
+        taken = [step[:, going] for step in taken]
+        some = v[:, moving]
+        gradients = problem.gradients(some)
+    for i in np.flatnonzero(unsure | ~(best <= 1)):
+        # An unsure record starts from its own parameters, a lost one from the optimum of all
+        # records.
+        alone = problem.without(int(group[i]))
+        v[:, i] = alone.optimum(v[:, i] if unsure[i] else start)
+    return v
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -363,29 +363,29 @@ class TrainingSet:
             first = np.isin(unit, order[: len(order) // 2])
             for side, members in enumerate((first, ~first)):
                 mine = members[rows]
-                found[mine] = self._within(members, rows[mine], f"set-{i:03}-{side}", learner)
+                if not mine.any():
+                    continue
+                some = rows[mine]
+                x = take_records(self.x, np.flatnonzero(members))
+                y = self.y[members]
+                # Place of each record within its half.
+                places = np.cumsum(members)[some] - 1
+                closed = learner
+                # The half may break a rule that the whole keeps: the shortcut has to pass again.
+                if learner is not None and learner is not self.model:
+                    shortcut = find_shortcut(self.model, x, y)
+                    sure = shortcut is not None and not shortcut.unsure[places].any()
+                    closed = shortcut.learner if shortcut is not None and sure else None
+                if closed is None:
+                    no_queries = take_records(self.x, rows[:0])
+                    run = self._below(f"set-{i:03}-{side}")
+                    said = self._refits(some, no_queries, run, members)
+                    found[mine] = log_ratio(said.with_it, said.without, self.width)
+                    continue
+                fitted = closed.fit(np.asarray(x), y, n_classes=self.n_classes)
+                own = fitted.log_p(self.numbers[some])
+                found[mine] = log_ratio(own, fitted.log_p_without(places), self.width)
         return result
-
-    def _within(self, members: Bools, rows: Ints, name: str, learner: Learner | None) -> Floats:
-        if not len(rows):
-            return np.zeros(0)
-        x = take_records(self.x, np.flatnonzero(members))
-        y = self.y[members]
-        # Place of each record within its half.
-        places = np.cumsum(members)[rows] - 1
-        # The half may break a rule that the whole keeps: the shortcut has to pass again.
-        if learner is not None and learner is not self.model:
-            shortcut = find_shortcut(self.model, x, y)
-            sure = shortcut is not None and not shortcut.unsure[places].any()
-            learner = shortcut.learner if shortcut is not None and sure else None
-        if learner is not None:
-            fitted = learner.fit(np.asarray(x), y, n_classes=self.n_classes)
-            return log_ratio(
-                fitted.log_p(self.numbers[rows]), fitted.log_p_without(places), self.width
-            )
-        run = self._below(name)
-        said = self._refits(rows, take_records(self.x, rows[:0]), run, members)
-        return log_ratio(said.with_it, said.without, self.width)
 
     def _below(self, name: str) -> str | None:
         """Return a subfolder of the run, which may be a URL; None if nothing is kept."""
@@ -448,23 +448,6 @@ Order = Literal["recomputed", "initial"]
 """Remove the riskiest of the remaining records, or follow the first values, as in Figure 6."""
 
 
-class Remaining(Protocol):
-    """A training set from which records are removed, and the risk of every record left."""
-
-    @property
-    def measure(self) -> Measure:
-        """Name of the measure of risk."""
-
-    def values(self) -> Floats:
-        """Return the value of every group of equal records, (g,); NaN for an empty group."""
-
-    def row(self, group: int) -> int:
-        """Return the row of one remaining record of the group."""
-
-    def less(self, group: int) -> Self:
-        """Return the training set without one record of the group."""
-
-
 @dataclass(frozen=True, eq=False)
 class RemovalPath:
     """The largest value while the riskiest records are removed, one at a time."""
@@ -506,56 +489,6 @@ class RemovalPath:
         return tuple(part for part in parts if len(part) > 1)
 
 
-def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
-    """Return the path of removing `steps` records; all values are recomputed after each.
-
-    Parameters
-    ----------
-    remaining : Remaining
-        The training set.
-    steps : int
-        Number of removals, at least 1; fewer if no two groups of records are left.
-    order : {"recomputed", "initial"}
-        Remove the riskiest of the remaining records, or follow the first values, as in Figure 6.
-
-    Raises
-    ------
-    InputError
-        If `steps` or `order` breaks a rule.
-    """
-    checks.at_least(1, steps=steps)
-    check_order(order)
-    values = first = remaining.values()
-    highest = [float(np.nanmax(values))]
-    removed = []
-    own = []
-    before = []
-    earlier = np.full(len(values), np.nan)
-    for _ in range(steps):
-        # In the initial order the first values rank, without the groups that are gone.
-        ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
-        # The last group stays: there would be nothing to train on.
-        if np.count_nonzero(~np.isnan(ranked)) < 2:
-            break
-        group = int(np.nanargmax(ranked))
-        removed.append(remaining.row(group))
-        own.append(values[group])
-        before.append(earlier[group])
-        remaining = remaining.less(group)
-        # Kept to show how much this removal changes the value of the next record.
-        earlier = values
-        values = remaining.values()
-        highest.append(float(np.nanmax(values)))
-    return RemovalPath(
-        removed=np.array(removed, np.int64),
-        highest=np.array(highest),
-        value=np.array(own, np.float64),
-        before=np.array(before, np.float64),
-        order=order,
-        measure=remaining.measure,
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class CategoricalRecords:
     """Training records of naive Bayes on categories, in groups of equals; values are exact DTP."""
@@ -576,7 +509,7 @@ class CategoricalRecords:
     measure: ClassVar[Measure] = "DTP"
 
     def values(self) -> Floats:
-        """Return the exact DTP of every group over the whole domain, (g,)."""
+        """Return the exact DTP of every group over the whole domain, (g,); NaN for an empty one."""
         here = self.left > 0
         result = np.full(len(self.left), np.nan)
         result[here] = dtp_over_cells(self.counts, self.codes[here], self.y[here])
@@ -630,7 +563,7 @@ class LearnerRecords:
     measure: ClassVar[Measure] = "PDTP"
 
     def values(self) -> Floats:
-        """Return the PDTP of every remaining record, (n,)."""
+        """Return the PDTP of every remaining record, (n,); NaN for a removed one."""
         x = self.x[self.here]
         y = self.y[self.here]
         fitted = self.learner.fit(x, y, n_classes=self.n_classes)
@@ -648,3 +581,57 @@ class LearnerRecords:
         here = self.here.copy()
         here[group] = False
         return replace(self, here=here)
+
+
+Remaining = CategoricalRecords | LearnerRecords
+"""A training set from which records are removed, and the risk of every record left."""
+
+
+def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
+    """Return the path of removing `steps` records; all values are recomputed after each.
+
+    Parameters
+    ----------
+    remaining : Remaining
+        The training set.
+    steps : int
+        Number of removals, at least 1; fewer if no two groups of records are left.
+    order : {"recomputed", "initial"}
+        Remove the riskiest of the remaining records, or follow the first values, as in Figure 6.
+
+    Raises
+    ------
+    InputError
+        If `steps` or `order` breaks a rule.
+    """
+    checks.at_least(1, steps=steps)
+    check_order(order)
+    values = first = remaining.values()
+    highest = [float(np.nanmax(values))]
+    removed = []
+    own = []
+    before = []
+    earlier = np.full(len(values), np.nan)
+    for _ in range(steps):
+        # In the initial order the first values rank, without the groups that are gone.
+        ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
+        # The last group stays: there would be nothing to train on.
+        if np.count_nonzero(~np.isnan(ranked)) < 2:
+            break
+        group = int(np.nanargmax(ranked))
+        removed.append(remaining.row(group))
+        own.append(values[group])
+        before.append(earlier[group])
+        remaining = remaining.less(group)
+        # Kept to show how much this removal changes the value of the next record.
+        earlier = values
+        values = remaining.values()
+        highest.append(float(np.nanmax(values)))
+    return RemovalPath(
+        removed=np.array(removed, np.int64),
+        highest=np.array(highest),
+        value=np.array(own, np.float64),
+        before=np.array(before, np.float64),
+        order=order,
+        measure=remaining.measure,
+    )

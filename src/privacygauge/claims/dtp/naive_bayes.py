@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from privacygauge.claims.dtp.counts import (
     CountedRecords,
+    Normals,
+    count_categories,
     dtp_of_two_classes,
     dtp_over_cells,
     is_small,
@@ -23,10 +25,11 @@ from privacygauge.claims.dtp.stability import naive_bayes_bound
 from privacygauge.classifiers.learner import (
     Box,
     DtpRange,
+    Learner,
     class_log_p,
     log_priors,
     log_priors_without,
-    logs,
+    log_shares,
     matrix,
     training_set,
 )
@@ -77,7 +80,8 @@ def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, s
 def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     codes = counted.codes[rows]
     numbers = counted.numbers[rows]
-    low = log_ratio(counted.log_p(codes, numbers), counted.log_p_without(rows), width)
+    own = counted.log_p_without_at(rows, codes, numbers)
+    low = log_ratio(counted.log_p(codes, numbers), own, width)
     places = [numbers]
     if numbers.shape[1]:
         ends = (box.low[counted.numeric], box.high[counted.numeric])
@@ -87,7 +91,7 @@ def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) 
         lowest = counted.codes[rows].copy()
         highest = counted.codes[rows].copy()
         y = counted.y[rows]
-        for j, size in enumerate(counted.sizes):
+        for j, size in enumerate(counted.counts.sizes):
             if size < 2:
                 continue
             conditional = counted.counts.log_conditional(j)
@@ -95,11 +99,11 @@ def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) 
                 # (r, v): log odds of each record's class against the other; 0 where both are
                 # impossible.
                 odds = np.nan_to_num(conditional - conditional[other])[y]
-            own = np.arange(len(rows)), counted.codes[rows, j]
+            at_own = np.arange(len(rows)), counted.codes[rows, j]
             # The record's own category is out of both searches.
-            odds[own] = np.inf
+            odds[at_own] = np.inf
             lowest[:, j] = odds.argmin(axis=1)
-            odds[own] = -np.inf
+            odds[at_own] = -np.inf
             highest[:, j] = odds.argmax(axis=1)
         named += [lowest, highest]
     # The first combination is the record itself, which is measured already.
@@ -119,7 +123,7 @@ def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) 
         np.maximum(low, log_ratio(counted.log_p(*queries), without, width), out=low)
     bound = posterior_bound(counted, rows, box)
     # A classifier without an answer differs visibly from one that has an answer, bins or not.
-    silent = np.isinf(bound) & (counted.alpha == 0 or len(counted.y) == 1)
+    silent = np.isinf(bound) & (counted.counts.alpha == 0 or len(counted.y) == 1)
     high = np.where(silent, np.inf, np.minimum(binned_bound(bound, width), cap(width)))
     # Both are rounded, but the upper end must not fall below the lower one.
     return DtpRange(low, np.maximum(high, low), CERTIFIED)
@@ -147,7 +151,7 @@ def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
     y = counted.y[rows]
     removal = counted.removal
     # Categories: log rho is smallest at the record and at most its base, where none agrees.
-    low[some, y] = removal.at_record[rows]
+    low[some, y] = removal.base[rows] + removal.step[rows].sum(axis=1)
     high[some, y] = removal.base[rows]
     changes = counted.normals.change_over(rows, box.low[counted.numeric], box.high[counted.numeric])
     for into, change in zip((low, high), changes, strict=True):
@@ -193,8 +197,10 @@ class NaiveBayes:
             numbers=numbers,
             y=y,
             n_classes=n_classes,
-            sizes=self.sizes,
-            alpha=self.alpha,
+            counts=count_categories(
+                codes, y, sizes=self.sizes, n_classes=n_classes, alpha=self.alpha
+            ),
+            normals=Normals.of(numbers, y, n_classes),
             numeric=numeric,
         )
         return FittedNaiveBayes(self, counted)
@@ -245,7 +251,8 @@ class FittedNaiveBayes:
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
-        return self.counted.log_p_without(rows)
+        counted = self.counted
+        return counted.log_p_without_at(rows, counted.codes[rows], counted.numbers[rows])
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
@@ -261,7 +268,7 @@ class FittedNaiveBayes:
         if counted.numbers.shape[1]:
             return _certify_range(counted, rows, width, box)
         # Equal records of one class have equal values: each is computed once.
-        sizes = counted.sizes
+        sizes = counted.counts.sizes
         # A key in 64 bits sorts much faster than rows of columns.
         if n_cells(sizes) * counted.n_classes < 2**62:
             key = np.ravel_multi_index(tuple(counted.codes[rows].T), sizes)
@@ -288,7 +295,7 @@ class FittedNaiveBayes:
 
 
 @dataclass(frozen=True)
-class MultinomialNaiveBayes:
+class MultinomialNaiveBayes(Learner):
     """Multinomial naive Bayes, for counts such as those of words.
 
     ``p(x | y)`` is proportional to the product over attributes of ``p_jy ** x_j`` with ``p_jy =
@@ -305,14 +312,18 @@ class MultinomialNaiveBayes:
 
     name = "multinomial naive Bayes"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return the smoothing, as JSON values."""
-        return {"alpha": self.alpha}
-
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedMultinomial:
         """Return the classifier trained on counts (n, d), at least 0, with classes (n,)."""
         records, labels = training_set(x, y, n_classes)
-        return FittedMultinomial(_counts(records, "x"), labels, n_classes, self.alpha)
+        counts = _counts(records, "x")
+        sums = np.array([counts[labels == label].sum(axis=0) for label in range(n_classes)])
+        return FittedMultinomial(
+            x=counts,
+            y=labels,
+            n_classes=n_classes,
+            alpha=self.alpha,
+            log_words=_log_words(sums, self.alpha),
+        )
 
 
 def _counts(x: Floats, name: str) -> Floats:
@@ -334,11 +345,8 @@ class FittedMultinomial:
     """Number of classes, k."""
     alpha: float
     """Smoothing added to every sum."""
-
-    @cached_property
-    def _of_classes(self) -> Floats:
-        sums = [self.x[self.y == label].sum(axis=0) for label in range(self.n_classes)]
-        return self._log_shares(np.array(sums))
+    log_words: Floats
+    """(k, d) log p_jy of each class and attribute."""
 
     @cached_property
     def _of_others(self) -> Floats:
@@ -357,15 +365,16 @@ class FittedMultinomial:
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
-        likely = _log_likelihood(self._queries(queries), self._of_classes)
+        asked = _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
+        likely = _log_likelihood(asked, self.log_words)
         return class_log_p(likely + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         own = self.x[rows]
         each = np.arange(len(rows))
-        joint = _log_likelihood(own, self._of_classes)
-        shares = self._log_shares(self._of_others[rows])
+        joint = _log_likelihood(own, self.log_words)
+        shares = _log_words(self._of_others[rows], self.alpha)
         with np.errstate(invalid="ignore"):
             # A count of 0 adds nothing, even where the logarithm is infinite.
             products = np.where(own > 0, own * shares, 0.0)
@@ -374,25 +383,23 @@ class FittedMultinomial:
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
-        asked = self._queries(queries)
+        asked = _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
         each = np.arange(len(rows))
-        likely = _log_likelihood(asked, self._of_classes)
+        likely = _log_likelihood(asked, self.log_words)
         # Only the record's own class changes: the other columns stay.
         joint = np.repeat(likely[None], len(rows), axis=0)
-        own = _log_likelihood(asked, self._log_shares(self._of_others[rows]))
+        own = _log_likelihood(asked, _log_words(self._of_others[rows], self.alpha))
         joint[each, :, self.y[rows]] = own.T
         priors = log_priors_without(self.y, rows, self.n_classes)
         return class_log_p(joint + priors[:, None, :])
 
-    def _queries(self, queries: NDArray[Any]) -> Floats:
-        return _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
 
-    def _log_shares(self, sums: Floats) -> Floats:
-        """Return log p_jy from N_jy, (..., d); minus infinity if the class has no counts."""
-        smoothed = sums + self.alpha
-        total = smoothed.sum(axis=-1, keepdims=True)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(smoothed / np.where(total > 0, total, 1.0)), np.float64)
+def _log_words(sums: Floats, alpha: float) -> Floats:
+    """Return log p_jy from N_jy, (..., d); minus infinity if the class has no counts."""
+    smoothed = sums + alpha
+    total = smoothed.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(smoothed / np.where(total > 0, total, 1.0)), np.float64)
 
 
 def _log_likelihood(queries: Floats, log_shares: Floats) -> Floats:
@@ -406,7 +413,7 @@ def _log_likelihood(queries: Floats, log_shares: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class BayesInference:
+class BayesInference(Learner):
     """Bayes inference: ``p(y | x) = (n_xy + alpha) / (n_x + k alpha)``.
 
     n_x records of the training set have the attributes x, and n_xy of these the class y. Without
@@ -430,14 +437,21 @@ class BayesInference:
 
     name = "Bayes inference"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return the smoothing, as JSON values."""
-        return {"alpha": self.alpha}
-
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedBayesInference:
         """Return the classifier trained on records (n, d), numbers or codes, of classes (n,)."""
         records, labels = training_set(x, y, n_classes)
-        return FittedBayesInference(records, labels, n_classes, self.alpha)
+        keys, group = np.unique(_keys(records), return_inverse=True)
+        # One more row, of zeros, for queries that no record equals.
+        counts = np.zeros((len(keys) + 1, n_classes))
+        np.add.at(counts, (group, labels), 1.0)
+        return FittedBayesInference(
+            x=records,
+            keys=keys,
+            group=group.astype(np.int64),
+            counts=counts,
+            y=labels,
+            alpha=self.alpha,
+        )
 
 
 def _keys(x: Floats) -> NDArray[np.void]:
@@ -452,41 +466,31 @@ class FittedBayesInference:
 
     x: Floats
     """(n, d) Records of the training set."""
+    keys: NDArray[np.void]
+    """(g,) Keys of the distinct records, ascending."""
+    group: Ints
+    """(n,) Index of each record among the distinct ones."""
+    counts: Floats
+    """(g + 1, k) Records of every group and class; the last row, 0, is for unknown records."""
     y: Ints
     """(n,) Classes of the records."""
-    n_classes: int
-    """Number of classes, k."""
     alpha: float
     """Smoothing added to every count."""
 
-    @cached_property
-    def _groups(self) -> tuple[NDArray[np.void], Ints]:
-        """Keys of the distinct records, ascending (g,), and the index of each record among them."""
-        keys, group = np.unique(_keys(self.x), return_inverse=True)
-        return keys, group.astype(np.int64)
-
-    @cached_property
-    def _counts(self) -> Floats:
-        """(g + 1, k) Records of every group and class; the last row, 0, is for unknown records."""
-        keys, group = self._groups
-        counts = np.zeros((len(keys) + 1, self.n_classes))
-        np.add.at(counts, (group, self.y), 1.0)
-        return counts
-
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
-        return self._log_shares(self._counts[self._group_of(queries)])
+        return log_shares(self.counts[self._group_of(queries)], self.alpha)
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
-        own = np.eye(self.n_classes)[self.y[rows]]
-        return self._log_shares(self._counts[self._groups[1][rows]] - own)
+        own = np.eye(self.counts.shape[1])[self.y[rows]]
+        return log_shares(self.counts[self.group[rows]] - own, self.alpha)
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         found = np.repeat(self.log_p(queries)[None], len(rows), axis=0)
         # Only queries in the record's own group change.
-        row, query = np.nonzero(self._groups[1][rows][:, None] == self._group_of(queries))
+        row, query = np.nonzero(self.group[rows][:, None] == self._group_of(queries))
         found[row, query] = self.log_p_without(rows)[row]
         return found
 
@@ -495,18 +499,12 @@ class FittedBayesInference:
 
         The box is not needed: any domain contains the record.
         """
-        shares = self._log_shares(self._counts[self._groups[1][rows]])
+        shares = log_shares(self.counts[self.group[rows]], self.alpha)
         exact = log_ratio(shares, self.log_p_without(rows), width)
         return DtpRange(exact, exact, "exact: only queries equal to the record change")
 
     def _group_of(self, queries: NDArray[Any]) -> Ints:
         """Return each query's group, (q,); the last row of counts if no record equals it."""
-        keys = self._groups[0]
         asked = _keys(matrix(queries, "queries", columns=self.x.shape[1]))
-        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-        return np.where(keys[place] == asked, place, len(keys))
-
-    def _log_shares(self, counts: Floats) -> Floats:
-        total = counts.sum(axis=-1, keepdims=True) + self.n_classes * self.alpha
-        with np.errstate(invalid="ignore"):
-            return logs((counts + self.alpha) / total)
+        place = np.minimum(np.searchsorted(self.keys, asked), len(self.keys) - 1)
+        return np.where(self.keys[place] == asked, place, len(self.keys))

@@ -57,7 +57,7 @@ DOMINANT = 1e-4
 """Share of a sum of squares below which it is dominated by the record that was left out."""
 
 
-def of_gaussian(x: Floats, y: Ints) -> Bools:
+def inexact_gaussian_records(x: Floats, y: Ints) -> Bools:
     """Return the records for which densities of Gaussian naive Bayes lose digits, (n,)."""
     rows = np.arange(len(y))
     normals = Normals.of(x, y, int(y.max()) + 1)
@@ -72,19 +72,7 @@ def of_gaussian(x: Floats, y: Ints) -> Bools:
     return np.asarray(far | (np.abs(x).max(axis=0) > FINE * least).any(axis=1), np.bool_)
 
 
-def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
-    """Return the records whose removal leaves counts with few exact digits, (n,)."""
-    counts = np.zeros((int(y.max()) + 1, x.shape[1]))
-    np.add.at(counts, y, x)
-    # (n, d) Counts of each record's class without it.
-    rest = np.maximum(counts[y] - x, 0.0) + alpha
-    total = x.sum(axis=1)
-    left = rest.sum(axis=1)
-    heavy = (x**2 > FAR * rest).any(axis=1) | (total**2 > FAR * left)
-    return np.asarray(heavy | (total > FINE), np.bool_)
-
-
-def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
+def near_singular_records(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
     """Return the records without which a class's covariance may be rejected as singular, (n,).
 
     A record takes at most its leverage from the smallest variance of its class.
@@ -167,16 +155,13 @@ def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
 
 def before_the_optimum(model: object) -> list[str]:
     """Return a note that scikit-learn's logistic regression does not reach its optimum."""
-    if _kind(model) != "sklearn.linear_model._logistic.LogisticRegression":
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    if kind != "sklearn.linear_model._logistic.LogisticRegression":
         return []
     return [
         "each model is what scikit-learn's solver returns, which may stop short of the optimum; "
         "pg.learners.Logistic(l2) gives DTP at the optimum, with l2 = 1 / C, without refits"
     ]
-
-
-def _kind(model: object) -> str:
-    return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
 def _is(parameters: _Parameters, expected: _Parameters) -> bool:
@@ -192,9 +177,10 @@ _DIVISORS: tuple[Divisor, ...] = ("records", "degrees of freedom")
 def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
     """Yield the learners that a scikit-learn estimator with its settings may be equivalent to."""
     given: _Parameters = getattr(model, "__dict__", {})  # of any object, None included
-    kind = _kind(model)
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    are_counts = bool((x >= 0).all() and (x == np.trunc(x)).all())
     if kind == "sklearn.naive_bayes.CategoricalNB":
-        if _is(given, _OWN_SHARES) and _are_counts(x):
+        if _is(given, _OWN_SHARES) and are_counts:
             least = 1 if given["min_categories"] is None else np.asarray(given["min_categories"])
             top = x.max(axis=0)
             sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
@@ -203,15 +189,24 @@ def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
             refitted = (last & (last.sum(axis=0) == 1)).any(axis=1)
             yield Shortcut(NaiveBayes(tuple(sizes), given["alpha"]), refitted)
     elif kind == "sklearn.naive_bayes.BernoulliNB":
-        if _is(given, _OWN_SHARES) and _are_counts(x) and x.max() <= 1:
-            yield Shortcut(NaiveBayes((2,) * x.shape[1], given["alpha"]), ~_all(x))
+        if _is(given, _OWN_SHARES) and are_counts and x.max() <= 1:
+            yield Shortcut(
+                NaiveBayes((2,) * x.shape[1], given["alpha"]), np.zeros(len(x), np.bool_)
+            )
     elif kind == "sklearn.naive_bayes.MultinomialNB":
         if _is(given, _OWN_SHARES) and np.ndim(given["alpha"]) == 0 and x.min() >= 0:
             alpha = float(given["alpha"])
-            yield Shortcut(MultinomialNaiveBayes(alpha), of_multinomial(x, y, alpha))
+            sums = np.zeros((int(y.max()) + 1, x.shape[1]))
+            np.add.at(sums, y, x)
+            # (n, d) Counts of each record's class without it: few exact digits may be left.
+            rest = np.maximum(sums[y] - x, 0.0) + alpha
+            total = x.sum(axis=1)
+            heavy = (x**2 > FAR * rest).any(axis=1) | (total**2 > FAR * rest.sum(axis=1))
+            refitted = np.asarray(heavy | (total > FINE), np.bool_)
+            yield Shortcut(MultinomialNaiveBayes(alpha), refitted)
     elif kind == "sklearn.naive_bayes.GaussianNB":
         if _is(given, {"priors": None, "var_smoothing": 1e-9}):
-            yield Shortcut(NaiveBayes((None,) * x.shape[1]), of_gaussian(x, y))
+            yield Shortcut(NaiveBayes((None,) * x.shape[1]), inexact_gaussian_records(x, y))
     elif kind == "sklearn.discriminant_analysis.LinearDiscriminantAnalysis":
         if _is(given, {**_SVD, "shrinkage": None, "tol": 1e-4}):
             tol = given["tol"]
@@ -258,7 +253,7 @@ def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
                 yield Shortcut(LinearDiscriminant(divisor), refitted)
     elif kind == "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis":
         if _is(given, {**_SVD, "shrinkage": None}):
-            refitted = of_quadratic(x, y, given["reg_param"], given["tol"])
+            refitted = near_singular_records(x, y, given["reg_param"], given["tol"])
             for divisor in _DIVISORS:
                 yield Shortcut(QuadraticDiscriminant(given["reg_param"], divisor), refitted)
     elif kind == "sklearn.neighbors._classification.KNeighborsClassifier":
@@ -267,10 +262,6 @@ def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
         if euclidean and len(x) > k and _is(given, {"weights": "uniform", "metric_params": None}):
             clear = partial(are_tie_free, x, y, k=k)
             yield Shortcut(NearestNeighbours(k), ~clear(x), clear)
-
-
-def _are_counts(x: NDArray[Any]) -> bool:
-    return bool((x >= 0).all() and (x == np.trunc(x)).all())
 
 
 def _agree(model: object, shortcut: Shortcut, x: NDArray[Any], y: Ints) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.learner import logs, matrix, training_set
+from privacygauge.classifiers.learner import Learner, log_shares, logs, matrix, training_set
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -21,7 +20,7 @@ _ALIKE = 1.1
 
 
 @dataclass(frozen=True)
-class NearestNeighbours:
+class NearestNeighbours(Learner):
     """The share of each class among the k nearest records, by Euclidean distance.
 
     Among records at the same distance, those that come first in the training set are nearer. With
@@ -44,10 +43,6 @@ class NearestNeighbours:
 
     name = "nearest neighbours"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return the number of neighbours, as JSON values."""
-        return {"k": self.k}
-
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedNeighbours:
         """Return the classifier with records (n, d) and classes (n,)."""
         return FittedNeighbours(*training_set(x, y, n_classes), n_classes, self.k)
@@ -68,7 +63,8 @@ class FittedNeighbours:
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log share of every class, (q, n_classes), for queries (q, d)."""
-        return self._log_shares(nearest_records(self.x, self._queries(queries), self.k))
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        return log_shares(self._counts(nearest_records(self.x, asked, self.k)))
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
@@ -78,14 +74,15 @@ class FittedNeighbours:
         # A record with many equals before it is not among its own neighbours: drop the last one.
         gone = np.where(own.any(axis=1), own.argmax(axis=1), near.shape[1] - 1)
         kept = np.arange(near.shape[1]) != gone[:, None]
-        return self._log_shares(near[kept].reshape(len(near), -1))
+        return log_shares(self._counts(near[kept].reshape(len(near), -1)))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model.
 
         Shape (r, q, n_classes).
         """
-        near = nearest_records(self.x, self._queries(queries), self.k + 1)
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        near = nearest_records(self.x, asked, self.k + 1)
         first = near[:, : self.k]
         identity = np.eye(self.n_classes)
         # (r, q): whether the record is among the query's k nearest.
@@ -97,8 +94,7 @@ class FittedNeighbours:
         if near.shape[1] > self.k:
             change -= identity[self.y[near[:, self.k]]]
         counts = self._counts(first) - np.where(inside[:, :, None], change, 0.0)
-        with np.errstate(invalid="ignore"):
-            return logs(counts / counts.sum(axis=-1, keepdims=True))
+        return log_shares(counts)
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k).
@@ -106,7 +102,7 @@ class FittedNeighbours:
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
         found = [
-            self._log_shares(self._nearest_others(row, square, self.x[[row]]))
+            log_shares(self._counts(self._nearest_others(row, square, self.x[[row]])))
             for row, square in zip(rows.tolist(), squares, strict=True)
         ]
         return np.concatenate([*found, np.empty((0, self.n_classes))])
@@ -127,7 +123,7 @@ class FittedNeighbours:
         is_near = weights.max(axis=1, initial=0) <= _ALIKE * weights.min(axis=1, initial=np.inf)
         for place in np.flatnonzero(~is_near):
             near = self._nearest_others(int(rows[place]), squares[place], queries)
-            found[place] = self._log_shares(near)
+            found[place] = log_shares(self._counts(near))
         some = np.flatnonzero(is_near)
         for column, query in enumerate(queries):
             found[some, column] = self._shares_near(query, rows[some], weights[some])
@@ -139,7 +135,8 @@ class FittedNeighbours:
         if not len(others):
             return np.empty((len(queries), 0), np.int64)
         root = np.sqrt(square)
-        near = nearest_records(self.x[others] / root, self._queries(queries) / root, self.k)
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        near = nearest_records(self.x[others] / root, asked / root, self.k)
         return np.asarray(others[near], np.int64)
 
     def _shares_near(self, query: Floats, rows: Ints, weights: Floats) -> Floats:
@@ -171,19 +168,12 @@ class FittedNeighbours:
             counts[part] = inside @ np.eye(self.n_classes)[self.y[candidate]]
         return logs(counts / k)
 
-    def _queries(self, queries: NDArray[Any]) -> Floats:
-        return matrix(queries, "queries", columns=self.x.shape[1])
-
     def _counts(self, near: Ints) -> Floats:
         """Return the number of neighbours (q, m) of each class, (q, n_classes)."""
         counts = np.zeros((len(near), self.n_classes))
         for column in near.T:
             counts[np.arange(len(near)), self.y[column]] += 1
         return counts
-
-    def _log_shares(self, near: Ints) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return logs(self._counts(near) / np.float64(near.shape[1]))
 
 
 def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
@@ -210,8 +200,28 @@ def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
     """
     m = min(m, len(x))
     step = max(1, BLOCK // len(x))
-    parts = [_nearest(x, queries[i : i + step], m) for i in range(0, len(queries), step)]
-    return np.concatenate([*parts, np.empty((0, m), np.int64)])
+    found = np.empty((len(queries), m), np.int64)
+    norms = (x**2).sum(axis=1)
+    # A generous bound on the rounding of d products of this size; every record has its own, so
+    # that one far away does not make candidates of all.
+    off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps
+    for first in range(0, len(queries), step):
+        block = queries[first : first + step]
+        asked = (block**2).sum(axis=1)
+        # The query's own norm does not change the order.
+        most = (1 + off) * norms - 2 * (block @ x.T)
+        last = np.partition(most, m - 1, axis=1)[:, m - 1] + 2 * off * asked
+        # All records that may be among the m nearest, given both rounding errors.
+        query, row = np.nonzero(most - 2 * off * norms <= last[:, None])
+        squares = np.empty(len(query))
+        size = max(1, BLOCK // x.shape[1])
+        for i in range(0, len(query), size):
+            part = slice(i, i + size)
+            squares[part] = ((x[row[part]] - block[query[part]]) ** 2).sum(axis=1)
+        order = np.lexsort((squares, query))  # stable: rows ascend where distances are equal
+        start = np.searchsorted(query, np.arange(len(block)))
+        found[first : first + step] = row[order][start[:, None] + np.arange(m)]
+    return found
 
 
 def are_tie_free(x: Floats, y: Ints, queries: NDArray[Any], k: int) -> Bools:
@@ -223,46 +233,23 @@ def are_tie_free(x: Floats, y: Ints, queries: NDArray[Any], k: int) -> Bools:
     """
     queries = np.asarray(queries, np.float64)
     step = max(1, BLOCK // len(x))
-    parts = [_are_tie_free(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]
-    return np.concatenate([*parts, np.empty(0, np.bool_)])
-
-
-def _are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
-    norms = (x**2).sum(axis=1)
-    asked = (queries**2).sum(axis=1)[:, None]
-    # Bound on the rounding error of each squared distance, from the sizes of both points.
-    off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps * (norms + asked)
-    far = norms + asked - 2 * (queries @ x.T)
     found = np.ones(len(queries), np.bool_)
-    # Without a record that is among the nearest, the one after them moves up.
-    lows, highs = (np.partition(far + e, (k - 1, k), axis=1) for e in (-off, off))
-    # A k-th place is certain if all candidates at its distance fit in, or have one class.
-    for last in (k - 1, k):
-        inside = far + off < lows[:, [last]]
-        edge = ~inside & (far - off <= highs[:, [last]])
-        room = last + 1 - inside.sum(axis=1)
-        # Smallest and largest class at the edge: equal if all candidates share one.
-        first = np.where(edge, y, y.max()).min(axis=1)
-        same = first == np.where(edge, y, 0).max(axis=1)
-        found &= same | (edge.sum(axis=1) == room)
-    return found
-
-
-def _nearest(x: Floats, queries: Floats, m: int) -> Ints:
     norms = (x**2).sum(axis=1)
-    asked = (queries**2).sum(axis=1)
-    # A generous bound on the rounding of d products of this size; every record has its own, so
-    # that one far away does not make candidates of all.
-    off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps
-    most = (1 + off) * norms - 2 * (queries @ x.T)  # the query's own norm does not change the order
-    last = np.partition(most, m - 1, axis=1)[:, m - 1] + 2 * off * asked
-    # All records that may be among the m nearest, given both rounding errors.
-    query, row = np.nonzero(most - 2 * off * norms <= last[:, None])
-    squares = np.empty(len(query))
-    step = max(1, BLOCK // x.shape[1])
-    for i in range(0, len(query), step):
-        part = slice(i, i + step)
-        squares[part] = ((x[row[part]] - queries[query[part]]) ** 2).sum(axis=1)
-    order = np.lexsort((squares, query))  # stable: rows ascend where distances are equal
-    start = np.searchsorted(query, np.arange(len(queries)))
-    return np.asarray(row[order][start[:, None] + np.arange(m)], np.int64)
+    for start in range(0, len(queries), step):
+        block = queries[start : start + step]
+        asked = (block**2).sum(axis=1)[:, None]
+        # Bound on the rounding error of each squared distance, from the sizes of both points.
+        off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps * (norms + asked)
+        far = norms + asked - 2 * (block @ x.T)
+        # Without a record that is among the nearest, the one after them moves up.
+        lows, highs = (np.partition(far + e, (k - 1, k), axis=1) for e in (-off, off))
+        # A k-th place is certain if all candidates at its distance fit in, or have one class.
+        for last in (k - 1, k):
+            inside = far + off < lows[:, [last]]
+            edge = ~inside & (far - off <= highs[:, [last]])
+            room = last + 1 - inside.sum(axis=1)
+            # Smallest and largest class at the edge: equal if all candidates share one.
+            first = np.where(edge, y, y.max()).min(axis=1)
+            same = first == np.where(edge, y, 0).max(axis=1)
+            found[start : start + step] &= same | (edge.sum(axis=1) == room)
+    return found

@@ -221,12 +221,18 @@ def network_bound(
         moved = activation.slope * _largest_change(
             (w, b), (w_without, b_without), one=one, other=other, change=change
         )
-        one = _image(w, b, one, activation)
-        other = _image(w_without, b_without, other, activation)
+        # The activation is nondecreasing: it maps the ends of an interval to those of its image.
+        low, high = _interval(w, b, one)
+        one = (activation.function(low), activation.function(high))
+        low, high = _interval(w_without, b_without, other)
+        other = (activation.function(low), activation.function(high))
         # No value changes by more than the distance between the far ends of its two intervals.
         change = np.minimum(moved, np.maximum(one[1] - other[0], other[1] - one[0]))
-    last = _differences(*layers[-1])
-    last_without = _differences(*without[-1])
+    # Layers that output all pairwise differences of the last layer's outputs.
+    first, second = np.triu_indices(len(layers[-1][1]), 1)
+    last, last_without = (
+        (w[first] - w[second], b[first] - b[second]) for w, b in (layers[-1], without[-1])
+    )
     moved = _largest_change(last, last_without, one=one, other=other, change=change)
     return Bound(
         float(moved.max(initial=0.0)),
@@ -251,16 +257,11 @@ def _largest_change(
     dw = layer[0] - without[0]
     db = layer[1] - without[1]
     # Either network may carry the change of the weights; the smaller of both bounds holds.
-    ways = [
-        _largest(dw, db, one) + np.abs(without[0]) @ change,
-        _largest(dw, db, other) + np.abs(layer[0]) @ change,
-    ]
+    ways = []
+    for inputs, weights in ((one, without[0]), (other, layer[0])):
+        low, high = _interval(dw, db, inputs)
+        ways.append(np.maximum(np.abs(low), np.abs(high)) + np.abs(weights) @ change)
     return np.minimum(*ways)
-
-
-def _largest(w: Floats, b: Floats, of: Interval) -> Floats:
-    low, high = _interval(w, b, of)
-    return np.maximum(np.abs(low), np.abs(high))
 
 
 def _interval(w: Floats, b: Floats, of: Interval) -> Interval:
@@ -270,18 +271,6 @@ def _interval(w: Floats, b: Floats, of: Interval) -> Interval:
     down = np.minimum(w, 0.0)
     low, high = of
     return up @ low + down @ high + b, up @ high + down @ low + b
-
-
-def _image(w: Floats, b: Floats, of: Interval, activation: Activation) -> Interval:
-    """Return the smallest and largest values of a layer, (out,), for h in an interval."""
-    low, high = _interval(w, b, of)
-    return activation.function(low), activation.function(high)
-
-
-def _differences(w: Floats, b: Floats) -> Layer:
-    """Return the layer that outputs all pairwise differences of this layer's outputs."""
-    first, second = np.triu_indices(len(b), 1)
-    return w[first] - w[second], b[first] - b[second]
 
 
 def _check_alike(layers: Sequence[Layer], others: Sequence[Layer]) -> None:

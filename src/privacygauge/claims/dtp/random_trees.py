@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +95,15 @@ class RandomDecisionTrees:
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedTrees:
         """Return the forest with leaves that count records (n, d) by their classes (n,)."""
         records, labels = training_set(x, y, n_classes)
-        return FittedTrees(self, self.leaves(records), labels, n_classes)
+        leaves = self.leaves(records)
+        tables = []
+        for own in leaves:
+            keys, place = np.unique(own, return_inverse=True)
+            # One more row, of zeros, for queries that reach a leaf without records.
+            counts = np.zeros((len(keys) + 1, n_classes))
+            np.add.at(counts, (place, labels), 1.0)
+            tables.append((keys, counts))
+        return FittedTrees(self, leaves, tuple(tables), labels, n_classes)
 
     def leaves(self, x: NDArray[Any]) -> Hashes:
         """Return the leaf of each tree that holds each query, (n_trees, q).
@@ -117,37 +124,37 @@ class RandomDecisionTrees:
                     f"got {codes[bad[0]]} in row {bad[0]}"
                 )
         roots = np.random.SeedSequence(self.seed).generate_state(self.n_trees, np.uint64)
-        return np.array([self._descend(asked, root) for root in roots])
-
-    def _descend(self, x: Floats, root: np.uint64) -> Hashes:
-        """Return the leaf of each query, (q,), in the tree that grows from this root."""
+        found = np.empty((self.n_trees, len(asked)), np.uint64)
+        each = np.arange(len(asked))
         number = np.array([size is None for size in self.categories])
-        # Each path's range of every number shrinks with the splits on it.
         ends = np.zeros((2, len(number)))
         ends[:, number] = np.array(self.ranges, np.float64).reshape(-1, 2).T
-        low, high = (np.tile(end, (len(x), 1)) for end in ends)
-        free = np.ones(x.shape, np.bool_)
-        node = np.full(len(x), root)
-        each = np.arange(len(x))
         # Categories run out after one split each; numbers never do.
-        for _ in range(self.depth if number.any() else min(self.depth, len(number))):
-            # Rank of each free attribute, from 1: the first above the draw is chosen.
-            place = free.cumsum(axis=1)
-            # Draw one of the attributes that are still free on this path.
-            chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])
-            attribute = (place > chosen[:, None]).argmax(axis=1)
-            at = each, attribute
-            threshold = low[at] + _uniform(_child(node, 2)) * (high[at] - low[at])
-            numeric = number[attribute]
-            above = x[at] > threshold
-            low[at] = np.where(above, threshold, low[at])
-            high[at] = np.where(above, high[at], threshold)
-            # A category is split on once; a number may be split on again.
-            free[at] = numeric
-            branch = np.where(numeric, above, x[at]).astype(np.uint64)
-            # Branches 1 and 2 are taken by the draws of attribute and threshold.
-            node = _child(node, branch + np.uint64(3))
-        return node
+        depth = self.depth if number.any() else min(self.depth, len(number))
+        for tree, root in enumerate(roots):
+            # Each path's range of every number shrinks with the splits on it.
+            low, high = (np.tile(end, (len(asked), 1)) for end in ends)
+            free = np.ones(asked.shape, np.bool_)
+            node = np.full(len(asked), root)
+            for _ in range(depth):
+                # Rank of each free attribute, from 1: the first above the draw is chosen.
+                place = free.cumsum(axis=1)
+                # Draw one of the attributes that are still free on this path.
+                chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])
+                attribute = (place > chosen[:, None]).argmax(axis=1)
+                at = each, attribute
+                threshold = low[at] + _uniform(_child(node, 2)) * (high[at] - low[at])
+                numeric = number[attribute]
+                above = asked[at] > threshold
+                low[at] = np.where(above, threshold, low[at])
+                high[at] = np.where(above, high[at], threshold)
+                # A category is split on once; a number may be split on again.
+                free[at] = numeric
+                branch = np.where(numeric, above, asked[at]).astype(np.uint64)
+                # Branches 1 and 2 are taken by the draws of attribute and threshold.
+                node = _child(node, branch + np.uint64(3))
+            found[tree] = node
+        return found
 
 
 def random_trees_of(
@@ -202,22 +209,12 @@ class FittedTrees:
     """Structure of the trees, and the combination of their leaves."""
     leaves: Hashes
     """(n_trees, n) The leaf of every record in every tree."""
+    tables: tuple[tuple[Hashes, Floats], ...]
+    """Each tree's leaves, ascending (l,), and their counts (l + 1, k); the last row is 0."""
     y: Ints
     """(n,) Classes."""
     n_classes: int
     """Number of classes, k."""
-
-    @cached_property
-    def _tables(self) -> list[tuple[Hashes, Floats]]:
-        """Each tree's leaves, ascending (l,), and their counts (l + 1, k); the last row is 0."""
-        tables = []
-        for leaves in self.leaves:
-            keys, place = np.unique(leaves, return_inverse=True)
-            # One more row, of zeros, for queries that reach a leaf without records.
-            counts = np.zeros((len(keys) + 1, self.n_classes))
-            np.add.at(counts, (place, self.y), 1.0)
-            tables.append((keys, counts))
-        return tables
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
@@ -226,7 +223,7 @@ class FittedTrees:
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         counts = self._counts(self.leaves[:, rows])
-        logs = _logs(self._shares(counts - self._one(rows)))
+        logs = _logs(self._shares(counts - np.eye(self.n_classes)[self.y[rows]]))
         return self._answers(logs[0].sum(axis=0), logs[1].sum(axis=0))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
@@ -238,7 +235,7 @@ class FittedTrees:
             row, query = np.nonzero(own[:, None] == leaves[tree])
             counts = self._counts(own[None], tree)[0]
             before = _logs(self._shares(counts))
-            after = _logs(self._shares(counts - self._one(rows)))
+            after = _logs(self._shares(counts - np.eye(self.n_classes)[self.y[rows]]))
             logs[row, query] += (after[0] - before[0])[row]
             zeros[row, query] += (after[1] - before[1])[row]
         return self._answers(logs, zeros)
@@ -272,7 +269,7 @@ class FittedTrees:
         """
         counts = self._counts(self.leaves[:, rows])
         before = self._shares(counts)
-        after = self._shares(counts - self._one(rows))
+        after = self._shares(counts - np.eye(self.n_classes)[self.y[rows]])
         with np.errstate(divide="ignore", invalid="ignore"):
             of_trees = np.abs(np.log(before) - np.log(after))
         # A tree that answers 0 both times hides the ratio, and adds nothing to the mean.
@@ -282,7 +279,7 @@ class FittedTrees:
         low = log_ratio(told, self.log_p_without(rows), width)
         if self.learner.answers == "normalised":
             # log R of the record's label, plus the largest log O of the others.
-            own = self._one(rows) > 0
+            own = np.eye(self.n_classes)[self.y[rows]] > 0
             plain = terms[own] + np.where(own, 0.0, terms).max(axis=1)
             # Where a label may vanish there may be no answer at all, which bins do not hide.
             high = np.where(np.isinf(plain), np.inf, binned_bound(plain, width))
@@ -294,14 +291,11 @@ class FittedTrees:
             method = "mean over the trees that do not answer 0, over all queries"
         return DtpRange(low, np.maximum(high, low), method)
 
-    def _one(self, rows: Ints) -> Floats:
-        return np.eye(self.n_classes)[self.y[rows]]
-
     def _counts(self, leaves: Hashes, first: int = 0) -> Floats:
         """Return the counts of leaves (t, q) of t consecutive trees from `first`, (t, q, k)."""
         found = np.empty((*leaves.shape, self.n_classes))
         for number, row in enumerate(leaves):
-            keys, counts = self._tables[first + number]
+            keys, counts = self.tables[first + number]
             # A leaf without training records has no key: the last row holds its zeros.
             place = np.minimum(np.searchsorted(keys, row), len(keys) - 1)
             found[number] = counts[np.where(keys[place] == row, place, len(keys))]

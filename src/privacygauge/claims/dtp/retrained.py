@@ -57,20 +57,21 @@ def steps_of(trainer: Trainer) -> str:
 
 def _describe_steps(model: Any) -> str:
     name = type(model).__name__
-    steps = [step for _, step in getattr(model, "steps", None) or () if _is_step(step)]
+    # None and "passthrough" or "drop" stand in place of steps that are left out.
+    steps = [
+        step for _, step in getattr(model, "steps", None) or () if not isinstance(step, str | None)
+    ]
     if steps:
         return f"{name}: {', '.join(map(_describe_steps, steps))}"
     groups = (
         getattr(model, key, None) for key in ("transformers", "transformer_list", "estimators")
     )
-    inner = [part[1] for group in groups for part in group or () if _is_step(part[1])]
+    inner = [
+        part[1] for group in groups for part in group or () if not isinstance(part[1], str | None)
+    ]
     single = getattr(model, "estimator", None)
     inner += [single] if hasattr(single, "fit") else []
     return f"{name} ({', '.join(map(_describe_steps, inner))})" if inner else name
-
-
-def _is_step(step: object) -> bool:
-    return step is not None and not isinstance(step, str)
 
 
 @dataclass(frozen=True, eq=False)

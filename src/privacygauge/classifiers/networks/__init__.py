@@ -8,9 +8,8 @@ from privacygauge.classifiers.networks.engines import (
     SONG_MITTAL_2021_RELU,
     Choice,
 )
-from privacygauge.classifiers.networks.stacks import StackSize, TrainedModels
 from privacygauge.classifiers.networks.task import ImageAugment, views
-from privacygauge.classifiers.networks.trainer import Networks
+from privacygauge.classifiers.networks.trainer import Networks, StackSize, TrainedModels
 
 __all__ = [
     "ATTACK_RELU_32",

@@ -8,15 +8,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.networks.extra import out_of_memory, seeded_torch, the_torch
-from privacygauge.classifiers.networks.stacks import TOO_LITTLE
 from privacygauge.classifiers.networks.task import (
     BLOCK,
+    TOO_LITTLE,
     Engine,
     Optimiser,
     Rule,
@@ -24,9 +24,13 @@ from privacygauge.classifiers.networks.task import (
     TrainedStack,
     equal_batch_runs,
     fill_order,
+    out_of_memory,
     own_order,
+    seeded_torch,
     steps_of_epoch,
+    the_torch,
 )
+from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 
@@ -35,13 +39,6 @@ if TYPE_CHECKING:
 
     Slopes = Sequence[torch.Tensor | None]
     Tensors = dict[str, torch.Tensor]
-    import torch
-
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import torch
 
 
 _ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "sigmoid": "Sigmoid"}
@@ -179,11 +176,6 @@ class Layer:
     activation: Activation | None
     """Activation after the layer; None for the identity."""
 
-    @property
-    def size(self) -> int:
-        """Number of weights, biases included."""
-        return (self.n_in + self.bias) * self.n_out
-
 
 def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
     """Return the layers of a Sequential of Linear and known activations, else None.
@@ -220,7 +212,8 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
         )
     # A layer that occurs twice is one parameter of the module, but two layers here.
     n_weights = sum(p.numel() for p in module.parameters())
-    known = found and sum(layer.size for layer in found) == n_weights
+    n_known = sum((layer.n_in + layer.bias) * layer.n_out for layer in found)
+    known = found and n_known == n_weights
     return tuple(found) if known else None
 
 
@@ -253,48 +246,18 @@ def _activation(module: torch.nn.Module) -> Activation | None:
     return None
 
 
-def train_dense(task: Task, models: Ints) -> TrainedStack:
-    """Return trained Sequentials of Linear layers and activations, by batched matrix products."""
-    return _fit_stack(task, models, _Matrices(_modules(task, models)))
-
-
-def train_vmap(task: Task, models: Ints) -> TrainedStack:
-    """Return trained modules of any kind that torch.func can map over."""
-    return _fit_stack(task, models, _Modules(_modules(task, models)))
-
-
-def _modules(task: Task, models: Ints) -> list[torch.nn.Module]:
-    return [task.module(model) for model in models.tolist()]
-
-
-class _Stack(Protocol):
-    """The weights of several models, and their outputs and gradients."""
-
-    @property
-    def learnt(self) -> list[torch.Tensor]:
-        """The trainable weights, each with one row per model."""
-
-    def logits(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the outputs (m, r, k) for records (m, r, d); k may include padding classes."""
-
-    def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
-        """Return the gradients by the weights of the first a models.
-
-        Records are (a, r, d); their classes and their shares in the loss are (a, r, 1).
-        """
-
-    def state(self, place: int) -> Mapping[str, NDArray[Any]]:
-        """Return a copy of a model's weights, as its module's state."""
-
-
 class _Matrices:
     """Fully connected networks by batched matrix products, with a hand-written backward pass."""
 
     def __init__(self, modules: list[torch.nn.Module]) -> None:
         import torch
 
-        first, *others = [layers_of(module) for module in modules]
-        if first is None or any(_sizes(layers) != _sizes(first) for layers in others):
+        first = layers_of(modules[0])
+        shapes = [
+            [(x.name, x.n_in, x.used, x.bias) for x in layers_of(module) or ()]
+            for module in modules
+        ]
+        if first is None or any(shape != shapes[0] for shape in shapes):
             raise InputError("make must return the same architecture for every seed")
         last = first[-1]
         if not last.bias or last.activation is not None:
@@ -321,9 +284,11 @@ class _Matrices:
 
     @property
     def learnt(self) -> list[torch.Tensor]:
+        """The trainable weights, each with one row per model."""
         return [*self.matrices, *(bias for bias in self.biases if bias is not None)]
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the outputs (m, r, k) for records (m, r, d); k may include padding classes."""
         return self._values(x)[-1]
 
     def _values(self, x: torch.Tensor) -> list[torch.Tensor]:
@@ -341,6 +306,10 @@ class _Matrices:
         return values
 
     def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
+        """Return the gradients by the weights of the first a models.
+
+        Records are (a, r, d); their classes and their shares in the loss are (a, r, 1).
+        """
         import torch
 
         values = self._values(x)
@@ -360,11 +329,14 @@ class _Matrices:
         return [*(slope[:a] for slope in self.by_matrix), *by_bias]
 
     def state(self, place: int) -> Mapping[str, NDArray[Any]]:
+        """Return a copy of a model's weights, as its module's state."""
         found: dict[str, NDArray[Any]] = {}
         for layer, matrix, bias in zip(self.layers, self.matrices, self.biases, strict=True):
-            found[f"{layer.name}.weight"] = _copy(matrix[place, :, : layer.used].T)
+            weight = matrix[place, :, : layer.used].T
+            found[f"{layer.name}.weight"] = weight.detach().cpu().numpy().copy()
             if bias is not None:
-                found[f"{layer.name}.bias"] = _copy(bias[place, 0, : layer.used])
+                own = bias[place, 0, : layer.used]
+                found[f"{layer.name}.bias"] = own.detach().cpu().numpy().copy()
         return found
 
 
@@ -418,7 +390,9 @@ class _Modules:
 
     def state(self, place: int) -> Mapping[str, NDArray[Any]]:
         both = {**dict(zip(self.names, self.learnt, strict=True)), **self.fixed}
-        return {name: _copy(both[own][place]) for name, own in self.first.items()}
+        return {
+            name: both[own][place].detach().cpu().numpy().copy() for name, own in self.first.items()
+        }
 
 
 def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
@@ -431,20 +405,12 @@ def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> to
     return slope.scatter_add_(2, y, own - own - 1).mul_(share)
 
 
-def _sizes(layers: Sequence[Layer] | None) -> list[tuple[str, int, int, bool]] | None:
-    return None if layers is None else [(x.name, x.n_in, x.used, x.bias) for x in layers]
-
-
-def _copy(weight: torch.Tensor) -> NDArray[Any]:
-    return weight.detach().cpu().numpy().copy()
-
-
-def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
+def _fit_stack(task: Task, models: Ints, kind: type[_Matrices | _Modules]) -> TrainedStack:
+    """Return models trained in one pass, their weights held in a stack of this kind."""
     import torch
 
+    stack = kind([task.module(model) for model in models.tolist()])
     with torch.no_grad():
-        import torch
-
         sizes = task.sizes(models)
         runs = equal_batch_runs(sizes, task.batch_size)
         # Models with equally many batches share an optimiser state: its count of steps is theirs.
@@ -452,12 +418,12 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
         in_epoch = steps_of_epoch(sizes, task.batch_size)[: task.most_steps]
         order = torch.empty(len(in_epoch), len(models), task.batch_size, dtype=torch.int64)
         inside = task.inside[models]
-        seeds = [task.seeds[model] for model in models.tolist()]
+        own_seeds = [task.seeds[model] for model in models.tolist()]
         shares = [torch.from_numpy(step.shares[:, :, None]).to(task.x) for step in in_epoch]
         # Reused buffer: allocating new memory at every step takes longer than filling it.
         room = task.x.new_empty(in_epoch[0].active * in_epoch[0].rows, task.x.shape[1])
         for epoch in range(task.epochs):
-            fill_order(order.numpy(), inside, seeds, epoch)
+            fill_order(order.numpy(), inside, own_seeds, epoch)
             rows = order.to(task.x.device)
             for step, share in zip(in_epoch, shares, strict=True):
                 batch = rows[step.number, : step.active, : step.rows].flatten()
@@ -469,8 +435,6 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
                 optimiser.step([g if g is None else g[run] for run in parts for g in slopes])
         # An infinite loss needs no record of its own: it has made weights NaN.
         finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
-        import torch
-
         m = len(stack.learnt[0])
         logits = task.x.new_empty(m, len(task.asked), task.n_classes)
         blocks = torch.split(task.asked, BLOCK), torch.split(logits, BLOCK, dim=1)
@@ -490,7 +454,30 @@ def train_loop(task: Task, models: Ints) -> TrainedStack:
     for place, model in enumerate(models.tolist()):
         # The seed is set again for randomness in training, such as dropout.
         with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
-            module, finite[place] = _train_plainly(task, model)
+            module = task.module(model).train()
+            weights = [p for p in module.parameters() if p.requires_grad]
+            optimiser = Optimiser(task.rule, weights)
+            total = torch.zeros((), dtype=task.x.dtype, device=task.x.device)
+            for epoch in range(task.epochs):
+                order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
+                # Each model alters its records by a stream of its own.
+                rng = None
+                if task.augment is not None:
+                    rng = seeds.stream(task.seeds[model], "augment", epoch)
+                for rows in torch.split(order.to(task.x.device), task.batch_size)[
+                    : task.most_steps
+                ]:
+                    outputs = module(task.batch(model, rows, rng))
+                    loss = torch.nn.functional.cross_entropy(outputs, task.y[rows])
+                    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+                    with torch.no_grad():
+                        optimiser.step(gradients)
+                        # A loss that was once infinite or NaN stays so in the sum: the training
+                        # failed.
+                        total += loss
+            with torch.no_grad():
+                kept = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
+                finite[place] = kept & total.isfinite()
         with torch.no_grad():
             logits[place] = task.predicted(module, model)
         states.append(
@@ -502,31 +489,13 @@ def train_loop(task: Task, models: Ints) -> TrainedStack:
     return TrainedStack(logits, finite, states.__getitem__)
 
 
-def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tensor]:
-    import torch
-
-    module = task.module(model).train()
-    weights = [p for p in module.parameters() if p.requires_grad]
-    optimiser = Optimiser(task.rule, weights)
-    total = torch.zeros((), dtype=task.x.dtype, device=task.x.device)
-    for epoch in range(task.epochs):
-        order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
-        # Each model alters its records by a stream of its own.
-        rng = task.alterations(model, epoch)
-        for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
-            outputs = module(task.batch(model, rows, rng))
-            loss = torch.nn.functional.cross_entropy(outputs, task.y[rows])
-            gradients = torch.autograd.grad(loss, weights, allow_unused=True)
-            with torch.no_grad():
-                optimiser.step(gradients)
-                # A loss that was once infinite or NaN stays so in the sum: the training failed.
-                total += loss
-    with torch.no_grad():
-        finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
-    return module, finite & total.isfinite()
-
-
-ENGINES: dict[str, Engine] = {"dense": train_dense, "vmap": train_vmap, "loop": train_loop}
+ENGINES: dict[str, Engine] = {
+    "dense": partial(_fit_stack, kind=_Matrices),
+    "vmap": partial(_fit_stack, kind=_Modules),
+    "loop": train_loop,
+}
+"""Batched matrix products for Sequentials of Linear layers and activations, torch.func for modules
+of any kind that it can map over, and one model after the other."""
 
 # Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
 _REFUSALS = (
@@ -555,8 +524,10 @@ class Choice:
         return ENGINES[self.name]
 
 
-def choose_engine(task: Task) -> Choice:
-    """Return the fastest engine that agrees with the loop in a trial step on real records."""
+def choose_engine(task: Task, named: str | None = None) -> Choice:
+    """Return the engine `named`, or the fastest that agrees with the loop in a trial step."""
+    if named is not None:
+        return Choice(named, "asked for")
     if task.augment is not None:
         return Choice("loop", "records are altered at random in training")
     # Tried on records of the user: layers may branch on their values.

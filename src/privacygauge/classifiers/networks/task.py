@@ -1,24 +1,106 @@
-"""Input and output of a training engine: tasks, alterations of records, and the optimisers."""
+"""Input and output of a training engine: torch itself, tasks, altered records, optimisers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib import import_module
 from itertools import pairwise
 from math import prod
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.networks.extra import seeded_torch, the_torch
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.runs.threads import device_of, number_of_worker
 
 if TYPE_CHECKING:
     import torch
+
+
+def the_torch() -> ModuleType:
+    """Return the module torch.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    try:
+        return import_module("torch")
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "training networks needs torch, which is not installed: "
+            "pip install 'privacygauge[torch]'"
+        ) from error
+
+
+def checked_device(device: str) -> torch.device:
+    """Return the device of that name, after a check that it can hold tensors.
+
+    With several GPUs "cuda" is the worker's own, or the current one in any other process.
+    """
+    the_torch()
+    import torch
+
+    try:
+        found = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}") from error
+    if found.type not in ("cpu", "cuda"):
+        raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device must be there, got {device!r} without a GPU: use device='cpu'")
+    if device != "cuda":
+        return torch.device(found.type, found.index)
+    # Workers take the GPUs in turn.
+    own = device_of(number_of_worker(), torch.cuda.device_count())
+    return torch.device("cuda", torch.cuda.current_device() if own is None else own)
+
+
+@contextmanager
+def one_torch_thread(device: torch.device) -> Iterator[None]:
+    """Limit torch to one CPU thread inside the context.
+
+    Processes around it give the parallelism; small matrices only lose by threads.
+    """
+    torch = the_torch()
+    before = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)
+
+
+def out_of_memory(error: RuntimeError | MemoryError) -> bool:
+    """Return whether an error says that memory ran out."""
+    # torch has no class for host memory that ran out: only the text tells.
+    told = ("not enough memory", "can't allocate memory")
+    known = isinstance(error, MemoryError | the_torch().cuda.OutOfMemoryError)
+    return known or any(text in str(error) for text in told)
+
+
+@contextmanager
+def seeded_torch(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch's random numbers inside the context, and restore their state after it."""
+    torch = the_torch()
+    cuda = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda):
+        # torch.manual_seed would reach GPUs whose state is not kept.
+        torch.default_generator.manual_seed(seed)
+        if cuda:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        yield
 
 
 Augment = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
@@ -26,6 +108,11 @@ Augment = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 
 BLOCK = 256
 """Number of records that are augmented or predicted at once."""
+
+TOO_LITTLE = (
+    "the memory must be enough to train one model, and is not: "
+    "ask for fewer records at a time, or make smaller networks or batches"
+)
 
 
 @dataclass(frozen=True)
@@ -254,20 +341,10 @@ class Step:
     """(active,) Number of records in each model's batch."""
 
     @property
-    def key(self) -> tuple[int, ...]:
-        """Equal for steps with the same array shapes."""
-        return (self.active, *self.sizes.tolist())
-
-    @property
     def shares(self) -> Floats:
         """Each record's share in its model's loss, (active, rows), zero where a batch is padded."""
         sizes = self.sizes[:, None]
         return (np.arange(self.rows) < sizes) / sizes
-
-    @property
-    def padded(self) -> bool:
-        """Whether some batch is smaller than the largest."""
-        return bool((self.sizes < self.rows).any())
 
 
 def steps_of_epoch(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
@@ -393,16 +470,10 @@ class Task:
         a = len(self.asked)
         return (a, self.n_classes) if self.queries == 1 else (a, self.queries, self.n_classes)
 
-    def alterations(self, model: int, epoch: int) -> np.random.Generator | None:
-        """Return the generator that augments a model's records in an epoch; None without any."""
-        if self.augment is None:
-            return None
-        return seeds.stream(self.seeds[model], "augment", epoch)
-
     def batch(
         self, model: int, rows: torch.Tensor, rng: np.random.Generator | None
     ) -> torch.Tensor:
-        """Return training records of a model, augmented if there are `alterations`."""
+        """Return training records of a model, augmented by `rng`; None without augmentation."""
         x = self.seen_by(np.array([model]), self.x[rows][None])[0]
         augment = self.augment
         if augment is None or rng is None:
@@ -416,16 +487,15 @@ class Task:
         module.eval()
         found = []
         for number, rows in enumerate(torch.split(self.asked, BLOCK)):
-            answers = [module(x) for x in self.views(model, rows, number * BLOCK)]
+            x = self.seen_by(np.array([model]), self.x[rows][None])[0]
+            # The records themselves, and views of them; see `views`.
+            answers = [module(x)]
+            for query in range(1, self.queries):
+                assert self.augment is not None
+                change = partial(view, augment=self.augment, number=query, start=number * BLOCK)
+                answers.append(module(on_tensor(x, change)))
             found.append(torch.stack(answers, 1) if self.queries > 1 else answers[0])
         return torch.cat(found)
-
-    def views(self, model: int, rows: torch.Tensor, start: int) -> Iterator[torch.Tensor]:
-        """Yield a block of the records to predict, and views of it; see `views`."""
-        yield (x := self.seen_by(np.array([model]), self.x[rows][None])[0])
-        for number in range(1, self.queries):
-            assert self.augment is not None
-            yield on_tensor(x, partial(view, augment=self.augment, number=number, start=start))
 
     def sizes(self, models: Ints) -> Ints:
         """Return the number of training records of each of the models."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,8 +38,6 @@ from privacygauge.tables.games.games import (
     Sizes,
     drawn_beside,
     place_of,
-    require_pools,
-    tables_a_target,
 )
 from privacygauge.tables.games.releases import Making, make_releases
 from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
@@ -58,42 +56,17 @@ MOST_VALUES = 20
 """Most possible values: the adversary makes tables with each, and attacks once per value."""
 
 
-class Knowledge(Protocol):
-    """The adversary's knowledge of the records other than the target. Frozen."""
-
-    @property
-    def name(self) -> str:
-        """Name, as reports print it."""
-
-    def check(self, setting: Setting) -> None:
-        """Raise on a setting with too few records."""
-
-    def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return the rows of other people that a table is made from."""
-
-    def known(self, setting: Setting, target: int) -> Ints:
-        """Return the rows that the adversary knows."""
-
-
 @dataclass(frozen=True)
 class AuxiliaryData:
     """Knowledge of other records of the same source: every table is made from a fresh sample."""
 
     name = "auxiliary"
 
-    def check(self, setting: Setting) -> None:
-        """Raise if a pool is too small for a data set next to any target."""
-        require_pools(setting)
-
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
         """Return rows of the adversary's pool for its own tables, else of the other pool."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "records", int(row[0]), side, place)
         return drawn_beside(setting, row, int(side == "test"), rng)[len(setting.of_people(row)) :]
-
-    def known(self, setting: Setting, target: int) -> Ints:
-        """Return the adversary's pool without the target."""
-        return setting.without(setting.pools[0], setting.targets[target : target + 1])
 
 
 @dataclass(frozen=True)
@@ -102,28 +75,17 @@ class ExactData:
 
     name = "exact"
 
-    def check(self, setting: Setting) -> None:
-        """Raise on a table that is too small for a data set next to any target."""
-        setting.require_room()
-        for target in range(len(setting.targets)):
-            others = self._others(setting, target)
-            setting.require(others, setting.sizes.records, "beside the target and its copies")
-
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return the rows of the one data set."""
-        return self.known(setting, target)
-
-    def known(self, setting: Setting, target: int) -> Ints:
-        """Return all rows of the data set but those of the target's person."""
+        """Return the rows of the one data set but those of the target's person."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "data", int(row[0]))
-        others = self._others(setting, target)
+        others = setting.without(np.arange(len(setting.table)), row)
         n_others = setting.sizes.records - len(setting.of_people(row))
         return rng.choice(others, n_others, replace=False)
 
-    def _others(self, setting: Setting, target: int) -> Ints:
-        rows = np.arange(len(setting.table))
-        return setting.without(rows, setting.targets[target : target + 1])
+
+Knowledge = AuxiliaryData | ExactData
+"""The adversary's knowledge of the records other than the target."""
 
 
 @dataclass(frozen=True)
@@ -167,9 +129,17 @@ class Attribute(OneByOne):
         """Raise without the column or its values, or with too few records or tables."""
         require_columns((self.column,), setting.table.schema.names, "column")
         # Building a table of the possible values checks them against the schema.
-        target = setting.targets[:1].repeat(len(self.values))
-        Table(setting.table.schema, self._with(setting, target, np.array(self.values)))
-        self.data.check(setting)
+        values = setting.table.values[setting.targets[:1].repeat(len(self.values))]
+        values[:, setting.table.schema.names.index(self.column)] = self.values
+        Table(setting.table.schema, values)
+        if isinstance(self.data, ExactData):
+            setting.require_room()
+            for target in range(len(setting.targets)):
+                row = setting.targets[target : target + 1]
+                others = setting.without(np.arange(len(setting.table)), row)
+                setting.require(others, setting.sizes.records, "beside the target and its copies")
+        else:
+            super().check(setting)
         # Cross-fitting needs several tables with each value.
         if setting.sizes.shadows < 4 * len(self.values):
             raise InputError(
@@ -211,26 +181,25 @@ class Attribute(OneByOne):
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Yield one block per value: "inside" are the tables in which the target has it."""
-        start = target * tables_a_target(setting)
+        start = target * (setting.sizes.shadows + setting.sizes.tests)
         middle = start + setting.sizes.shadows
-        end = start + tables_a_target(setting)
+        end = middle + setting.sizes.tests
         own, asked = (self.secret(setting, target, side) for side in ("shadow", "test"))
         for value in range(len(self.values)):
             yield Block(slice(start, middle), own == value, slice(middle, end), asked == value)
 
     def known(self, setting: Setting, target: int) -> Table:
         """Return the records that the adversary knows."""
-        return setting.table[self.data.known(setting, target)]
+        if isinstance(self.data, ExactData):
+            # All of the one data set, whichever table is asked about.
+            return setting.table[self.data.company(setting, target, "shadow", 0)]
+        return super().known(setting, target)
 
     def record(self, setting: Setting, target: int, block: int) -> Floats:
         """Return the target's record with the value of a block."""
-        row = setting.targets[target : target + 1]
-        return np.asarray(self._with(setting, row, np.array(self.values[block]))[0])
-
-    def _with(self, setting: Setting, rows: Ints, value: Floats) -> Floats:
-        values = setting.table.values[rows].copy()
-        values[:, setting.table.schema.names.index(self.column)] = value
-        return values
+        values = setting.table.values[setting.targets[target]].copy()
+        values[setting.table.schema.names.index(self.column)] = self.values[block]
+        return np.asarray(values)
 
 
 def attribute_game(
@@ -465,12 +434,6 @@ class ValuesGuessed:
             for side in (there, ~there)
         )
         return recognised, mistaken
-
-    @property
-    def own_advantage_of_values(self) -> Floats:
-        """(v,) Rate of each value's guess where it is true, less that elsewhere, on own tables."""
-        rows = ((self.own_guess == a, self.own_secret == a) for a in range(self.n_values))
-        return np.array([guess[true].mean() - guess[~true].mean() for guess, true in rows])
 
 
 def play_attribute(

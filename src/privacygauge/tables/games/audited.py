@@ -47,15 +47,23 @@ from privacygauge.tables.games.attribute import (
 )
 from privacygauge.tables.games.games import (
     HALF_WIDTH,
+    RECORDS,
+    SHARE,
     Game,
+    Setting,
     Sizes,
     enough_tests,
     game_named,
-    make_setting,
 )
 from privacygauge.tables.games.releases import Making, make_releases, open_releases, utility_of
-from privacygauge.tables.games.scores import GameScores, ScoredTarget, score_releases, scores_in
-from privacygauge.tables.games.worlds import OnWorlds, split_attacks
+from privacygauge.tables.games.scores import (
+    GameScores,
+    OnWorlds,
+    ScoredTarget,
+    score_releases,
+    scores_in,
+    split_attacks,
+)
 from privacygauge.tables.generators.generator import Generator
 from privacygauge.tables.options import GameDesign
 from privacygauge.tables.selection import (
@@ -316,7 +324,11 @@ class PlayedGuesses(PlayedTables):
     @property
     def worst_value(self) -> int:
         """Position of the value that this attack recognises best on those tables."""
-        return int(np.argmax(self.best.own_advantage_of_values))
+        best = self.best
+        # Rate of each value's guess where it is true, less that elsewhere.
+        sides = ((best.own_guess == a, best.own_secret == a) for a in range(len(self.values)))
+        advantages = [guess[true].mean() - guess[~true].mean() for guess, true in sides]
+        return int(np.argmax(advantages))
 
     @property
     def each(self) -> float:
@@ -580,8 +592,15 @@ def arrange_game(
             least = 2 * asked.half_width
             guesses = enough_guesses(least, each, chance=1 / n_values)
             tests = max(tests, math.ceil(guesses / len(rows)))
-    sizes = (asked.shadows, tests, asked.size, asked.made)
-    setting = make_setting(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
+    records = asked.size
+    if records is None:
+        records = min(RECORDS, max(len(table) // SHARE, 2))
+        if game.name == "shared":
+            # Room for the targets whose coins say "in", up to five standard deviations above half
+            # of them.
+            records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
+    sizes = Sizes(asked.shadows, tests, records, asked.made)
+    setting = Setting.of(table, rows, sizes=sizes, seed=seed, unit=owner)
     game.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
     missing = [name for name in show if name not in table.schema.names]

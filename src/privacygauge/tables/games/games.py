@@ -276,26 +276,14 @@ class Game(Protocol):
         return np.asarray(setting.table.values[setting.targets[target]])
 
 
-def fills(setting: Setting) -> bool:
-    """Return whether both pools of other records can fill a table to its size."""
-    return min(len(pool) for pool in setting.others) >= setting.sizes.records
-
-
-def tables_a_target(setting: Setting) -> int:
-    """Return the number of tables per target if none are shared."""
-    return setting.sizes.shadows + setting.sizes.tests
-
-
-def side_of(setting: Setting, number: int) -> tuple[str, int]:
-    """Return the side of a table, "shadow" or "test", and its position on that side."""
-    shadows = setting.sizes.shadows
-    return ("shadow", number) if number < shadows else ("test", number - shadows)
-
-
 def place_of(setting: Setting, number: int) -> tuple[int, str, int]:
-    """Return the target of a table, and `side_of` for its position among the target's tables."""
-    target, place = divmod(number, tables_a_target(setting))
-    return (target, *side_of(setting, place))
+    """Return the target of a table, its side ("shadow" or "test"), and its position on that side.
+
+    Where all targets share the tables, the target is 0.
+    """
+    shadows = setting.sizes.shadows
+    target, place = divmod(number, shadows + setting.sizes.tests)
+    return (target, "shadow", place) if place < shadows else (target, "test", place - shadows)
 
 
 def holds_target(setting: Setting, target: int, side: str) -> Bools:
@@ -316,27 +304,13 @@ def with_target(
     setting: Setting, rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator
 ) -> Ints:
     """Return the rows, some replaced by the records of the target's person if it is inside."""
-    # Drawn in either case, so that both cases leave the generator in the same state.
-    place = places_of(person := setting.of_people(row), len(rows), rng)
+    person = setting.of_people(row)
+    # Drawn in either case, so that both cases leave the generator in the same state. Consecutive
+    # positions from a random one, wrapping around: the rows are shuffled already.
+    place = (rng.integers(len(rows)) + np.arange(len(person))) % len(rows)
     if inside:
         rows[place] = person
     return rows
-
-
-def places_of(person: Ints, n: int, rng: np.random.Generator) -> Ints:
-    """Return the positions among n shuffled rows that a person's records replace."""
-    # Consecutive positions from a random one, wrapping around: the rows are shuffled already.
-    return np.asarray((rng.integers(n) + np.arange(len(person))) % n)
-
-
-def require_pools(setting: Setting) -> None:
-    """Raise if a pool is too small for a data set next to any target."""
-    setting.require_room()
-    whose = ("that the adversary knows", "for the tables in question")
-    for target in range(len(setting.targets)):
-        row = setting.targets[target : target + 1]
-        for pool, named in zip(setting.pools, whose, strict=True):
-            setting.require(setting.without(pool, row), setting.sizes.records, named)
 
 
 class OneByOne(Game, Protocol):
@@ -344,11 +318,17 @@ class OneByOne(Game, Protocol):
 
     def check(self, setting: Setting) -> None:
         """Raise on a setting with too few records."""
-        require_pools(setting)
+        setting.require_room()
+        whose = ("that the adversary knows", "for the tables in question")
+        # A pool must fill a data set next to any target.
+        for target in range(len(setting.targets)):
+            row = setting.targets[target : target + 1]
+            for pool, named in zip(setting.pools, whose, strict=True):
+                setting.require(setting.without(pool, row), setting.sizes.records, named)
 
     def n_tables(self, setting: Setting) -> int:
         """Return the number of synthetic tables: shadow and test tables for each target."""
-        return len(setting.targets) * tables_a_target(setting)
+        return len(setting.targets) * (setting.sizes.shadows + setting.sizes.tests)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
         """Draw records from the side's pool; the target is one of them if it is inside."""
@@ -361,9 +341,9 @@ class OneByOne(Game, Protocol):
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Yield the one block of a target."""
-        start = target * tables_a_target(setting)
+        start = target * (setting.sizes.shadows + setting.sizes.tests)
         middle = start + setting.sizes.shadows
-        end = start + tables_a_target(setting)
+        end = middle + setting.sizes.tests
         inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
         yield Block(slice(start, middle), inside, slice(middle, end), secret)
 
@@ -482,7 +462,7 @@ class Shared(Game):
         # Five standard deviations above the mean: one table in three million has more.
         most = min(sizes.sum(), sizes.sum() / 2 + 2.5 * np.sqrt(np.square(sizes).sum()))
         # Without others to fill up, tables hold targets only, in varying numbers.
-        if not fills(setting):
+        if min(map(len, setting.others)) < records:
             setting.require(setting.targets, 20, "among the targets or beside them")
         elif most > records:
             raise InputError(
@@ -498,21 +478,21 @@ class Shared(Game):
 
     def n_tables(self, setting: Setting) -> int:
         """Return the number of synthetic tables: shadow and test tables for all targets."""
-        return tables_a_target(setting)
+        return setting.sizes.shadows + setting.sizes.tests
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return the labels from which a table's random generator is derived."""
-        side, place = side_of(setting, number)
+        _, side, place = place_of(setting, number)
         return ("shared", side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
         """Return the targets whose coins put them in, filled up with others if possible."""
-        side, place = side_of(setting, number)
+        _, side, place = place_of(setting, number)
         pool = int(side == "test")
         # Of equal targets only one is in, as in the other games.
         alone = setting.first == np.arange(len(setting.targets))
         chosen = setting.of_people(setting.targets[setting.coins[pool][place] & alone])
-        if not fills(setting):
+        if min(map(len, setting.others)) < setting.sizes.records:
             return setting.table[np.sort(chosen)]
         rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
         n_others = setting.sizes.records - len(chosen)
@@ -549,7 +529,8 @@ class SyntheticOnly(OneByOne):
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return the labels from which a table's random generator is derived."""
-        target, test, place = self._place(setting, number)
+        block, place = divmod(number, 1 + setting.sizes.shadows)
+        target, test = divmod(block, setting.sizes.tests)
         row = int(setting.targets[target])
         # The tables in question are those of the average game, with the same random generators.
         if place == 0:
@@ -558,7 +539,8 @@ class SyntheticOnly(OneByOne):
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
         """Return records sampled from a released table, or the data set that it was made from."""
-        target, test, place = self._place(setting, number)
+        block, place = divmod(number, 1 + setting.sizes.shadows)
+        target, test = divmod(block, setting.sizes.tests)
         roles = self.roles(setting, number)
         rng = seeds.stream(setting.seed, *roles, "records")
         row = setting.targets[target : target + 1]
@@ -572,7 +554,9 @@ class SyntheticOnly(OneByOne):
         values = released.values[rng.integers(len(released), size=setting.sizes.records)].copy()
         if holds_target(setting, target, "shadow")[place - 1]:
             person = setting.of_people(row)
-            values[places_of(person, len(values), rng)] = setting.table.values[person]
+            # Consecutive positions from a random one, as in the tables in question.
+            place_in = (rng.integers(len(values)) + np.arange(len(person))) % len(values)
+            values[place_in] = setting.table.values[person]
         return Table(setting.table.schema, values)
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
@@ -588,10 +572,6 @@ class SyntheticOnly(OneByOne):
     def known(self, setting: Setting, target: int) -> Table:
         """Return a table without rows: no record is known."""
         return Table(setting.table.schema, np.empty((0, len(setting.table.schema.columns))))
-
-    def _place(self, setting: Setting, number: int) -> tuple[int, int, int]:
-        block, place = divmod(number, 1 + setting.sizes.shadows)
-        return (*divmod(block, setting.sizes.tests), place)
 
 
 GAMES: Mapping[tuple[str, str], Game] = {
@@ -620,21 +600,3 @@ def game_named(name: str, knowledge: str | None = None) -> Game:
             f"{knowledge!r}"
         )
     return GAMES[name, knowledge or there[0]]
-
-
-def make_setting(
-    table: Table,
-    rows: Ints,
-    game: Game,
-    numbers: tuple[int, int, int | None, int | None],
-    seed: int,
-    unit: Ints | None,
-) -> Setting:
-    """Return the setting of a game; `numbers` are shadows, tests, records and rows made."""
-    shadows, tests, size, made = numbers
-    records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
-    if game.name == "shared" and size is None:
-        # Room for the targets whose coins say "in", up to five standard deviations above half of
-        # them.
-        records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
-    return Setting.of(table, rows, sizes=Sizes(shadows, tests, records, made), seed=seed, unit=unit)

@@ -87,9 +87,9 @@ class Making:
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the tables of a task, with codes and numbers in separate arrays."""
-        stored = Storage(self.setting.table.schema)
         made = [self.table(number) for number in range(task.start, task.stop)]
         clipped = np.array([table.clipped for table in made])
+        stored = Storage(self.setting.table.schema)
         return {**stored.split(np.stack([table.values for table in made])), CLIPPED: clipped}
 
 
@@ -99,12 +99,6 @@ class Storage:
 
     schema: Schema
     """Schema of the tables."""
-
-    @property
-    def code(self) -> np.dtype[Any]:
-        """Type of the category codes."""
-        most = max((column.n_codes for column in self.schema.columns), default=0)
-        return np.min_scalar_type(most)
 
     @property
     def number(self) -> np.dtype[Any]:
@@ -124,26 +118,27 @@ class Storage:
             name: ArraySpec(
                 ("table", "record", dims[name]), (n_tables, n_rows, len(at)), dtype.name
             )
-            for name, (at, dtype) in self._parts.items()
+            for name, (at, dtype) in self.parts.items()
         }
 
     def split(self, tables: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Return the arrays to store for tables (k, n, F)."""
-        return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in self._parts.items()}
+        return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in self.parts.items()}
 
     def joined(self, arrays: Mapping[str, NDArray[Any]]) -> Tables:
         """Return tables (k, n, F) from their stored arrays."""
         shape = next(iter(arrays.values())).shape[:2]
         tables = np.empty((*shape, len(self.schema.columns)), self.number)
-        for name, (at, _) in self._parts.items():
+        for name, (at, _) in self.parts.items():
             tables[:, :, at] = arrays[name]
         return tables
 
     @property
-    def _parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    def parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """Columns and type of each array; an array without columns is left out."""
+        most = max((column.n_codes for column in self.schema.columns), default=0)
         parts = {
-            "codes": (self.schema.categorical, self.code),
+            "codes": (self.schema.categorical, np.min_scalar_type(most)),
             "numbers": (self.schema.numbers, self.number),
         }
         return {name: part for name, part in parts.items() if part[0]}
@@ -161,8 +156,7 @@ class Releases:
     def tables(self, numbers: slice) -> Tables:
         """Return the tables with these numbers, (k, n, F)."""
         stored = Storage(self.schema)
-        names = stored.arrays(1, 1)
-        return stored.joined({name: self.run.array(name)[numbers] for name in names})
+        return stored.joined({name: self.run.array(name)[numbers] for name in stored.parts})
 
     @property
     def clipped_numbers(self) -> tuple[int, int]:
@@ -267,7 +261,12 @@ _MASK = 2**64 - 1
 def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped:
     """Return the utility of one synthetic table, trained on records of the adversary's pool.
 
-    The table is kept in the folder `run`.
+    The table is made once, and read from the folder `run` afterwards.
+
+    Raises
+    ------
+    InputError
+        If the folder holds another run, or the generator returns something other than requested.
     """
     setting = making.setting
     rng = seeds.stream(setting.seed, "utility")
@@ -277,34 +276,11 @@ def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped
         return Skipped("utility", "needs at least 100 records to learn from and 100 others")
     learnt = setting.table[rng.choice(known, records, replace=False)]
     others = setting.table[rng.choice(held, min(len(held), records), replace=False)]
-    table = learnt_once(making, learnt, rng, run)
-    return utility(learnt, table, others, rng=rng, label=label)
-
-
-def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: str | Path) -> Table:
-    """Return a synthetic table of some records; made once, and read from `run` afterwards.
-
-    Parameters
-    ----------
-    making : Making
-        Game, setting and generator.
-    learnt : Table
-        Training records, drawn from the setting's seed.
-    rng : numpy.random.Generator
-        Must be PCG64, numpy's default. In either case it continues where the generator left it.
-    run : str or Path
-        Folder of the run, or a URL known to fsspec.
-
-    Raises
-    ------
-    InputError
-        If the folder holds another run, or the generator returns something other than requested.
-    """
-    n = making.setting.sizes.n_made
+    n = setting.sizes.n_made
     schema = learnt.schema
     plan = Plan(
         name="synthetic_utility",
-        seed=making.setting.seed,
+        seed=setting.seed,
         unit="table",
         n_units=1,
         units_a_task=1,
@@ -326,13 +302,14 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
         halves = [half for value in long for half in (value & _MASK, value >> 64)]
         words = np.array([[*halves, drawn["has_uint32"], drawn["uinteger"]]], np.uint64)
         opened.write(plan.tasks[0], {"values": table.values[None], "state": words})
-        return table
-    # As if the generator had just drawn from it: the caller's next draws are the same.
-    low, high, inc_low, inc_high, has, last = map(int, np.asarray(opened.array("state")[0]))
-    rng.bit_generator.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
-        "has_uint32": has,
-        "uinteger": last,
-    }
-    return Table(schema, np.asarray(opened.array("values")[0]))
+    else:
+        table = Table(schema, np.asarray(opened.array("values")[0]))
+        # As if the generator had just drawn from it: the next draws are the same.
+        low, high, inc_low, inc_high, has, last = map(int, np.asarray(opened.array("state")[0]))
+        rng.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
+            "has_uint32": has,
+            "uinteger": last,
+        }
+    return utility(learnt, table, others, rng=rng, label=label)

@@ -79,12 +79,6 @@ class GeneratorInput:
         """Return a single table as input."""
         return cls(table.to_frame(), {"table": table.schema})
 
-    @property
-    def categories(self) -> list[str]:
-        """Names of the categorical columns."""
-        columns = (column for schema in self.schemas.values() for column in schema.columns)
-        return [column.name for column in columns if not column.is_number]
-
 
 _ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0),))})
 
@@ -160,7 +154,8 @@ class FitSample:
         if code_origin(self.make)["name"].startswith("sdv.multi_table."):
             return True
         with theirs(self.name, 0):
-            return _takes_tables(_make_instance(self.make, 0, _ANY).fit)
+            fit = _make_instance(self.make, 0, _ANY).fit
+            return next(iter(parameters_of(fit)), "") == TABLES
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records of an object fitted to the table's frame."""
@@ -174,7 +169,9 @@ class FitSample:
             packages = {kind.__module__.partition(".")[0] for kind in type(made).__mro__}
             # The package ctgan hides the arguments of its fit from inspect.signature.
             asks = CATEGORIES in parameters_of(made.fit) or "ctgan" in packages
-            named = {CATEGORIES: given.categories} if asks else {}
+            columns = [column for schema in given.schemas.values() for column in schema.columns]
+            categories = [column.name for column in columns if not column.is_number]
+            named = {CATEGORIES: categories} if asks else {}
             main = next(iter(given.schemas))
             data = {main: given.data} if _keeps_tables(made, given) else given.data
             if packages & WITHOUT_DATES:
@@ -224,7 +221,8 @@ class Call:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"a generator must be callable, got {type(self.function).__name__}")
-        if not takes(self.function, 2 + _seed_by_place(self.function)):
+        by_place = not seed_by_name(self.function, 0) and not takes(self.function, 2)
+        if not takes(self.function, 2 + by_place):
             try:
                 signature = one_line(str(inspect.signature(self.function)), 80)
             except (TypeError, ValueError):
@@ -247,7 +245,7 @@ class Call:
     @property
     def takes_tables(self) -> bool:
         """True if it learns from several tables: its first argument is called `TABLES`."""
-        return _takes_tables(self.function)
+        return next(iter(parameters_of(self.function)), "") == TABLES
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records that the function makes from the table's frame."""
@@ -256,13 +254,11 @@ class Call:
     def asked(self, given: GeneratorInput, n: int, rng: np.random.Generator) -> object:
         """Return the function's result for a frame, or for several."""
         seed = drawn_seed(rng)
-        by_place = (seed,) if _seed_by_place(self.function) else ()
+        named = seed_by_name(self.function, seed)
+        # A seed under another name is the third argument; required arguments are.
+        by_place = () if named or takes(self.function, 2) else (seed,)
         with theirs(self.name, seed):
-            return self.function(given.data, n, *by_place, **seed_by_name(self.function, seed))
-
-
-def _takes_tables(function: Callable[..., Any]) -> bool:
-    return next(iter(parameters_of(function)), "") == TABLES
+            return self.function(given.data, n, *by_place, **named)
 
 
 def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
@@ -333,11 +329,6 @@ def _keeps_tables(made: object, given: GeneratorInput) -> bool:
 def _sampler(made: object) -> Callable[..., Any] | None:
     found = (getattr(made, name, None) for name in ("sample", "generate"))
     return next((method for method in found if callable(method)), None)
-
-
-def _seed_by_place(function: Callable[..., Any]) -> bool:
-    """Return whether the third argument is a seed under another name: required arguments are."""
-    return not seed_by_name(function, 0) and not takes(function, 2)
 
 
 # Generators in any language: programs that read one CSV table and write another.

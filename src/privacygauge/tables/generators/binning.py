@@ -34,7 +34,7 @@ class Binning:
     def sizes(self) -> tuple[int, ...]:
         """Number of categories of each column, missing values included."""
         return tuple(
-            self._n_bins(column) + column.missing if column.is_number else column.n_codes
+            self._grid(column)[4] + column.missing if column.is_number else column.n_codes
             for column in self.schema.columns
         )
 
@@ -45,12 +45,10 @@ class Binning:
             if not column.is_number:
                 found.append(values.astype(np.int64))
                 continue
-            low, high = _ends(column)
-            n_bins = self._n_bins(column)
+            low, high, first, count, n_bins = self._grid(column)
             missing = np.isnan(values)
             place = np.where(missing, low, values)
             if column.kind == "integer":
-                first, count = _first_and_count(low, high)
                 bins = np.floor((place - first) * n_bins / count)
             else:
                 bins = np.floor((place - low) / (high - low or 1.0) * n_bins)
@@ -66,11 +64,9 @@ class Binning:
             if not column.is_number:
                 found.append(bins.astype(np.float64))
                 continue
-            low, high = _ends(column)
-            n_bins = self._n_bins(column)
+            low, high, first, count, n_bins = self._grid(column)
             drawn = rng.random(len(bins))
             if column.kind == "integer":
-                first, count = _first_and_count(low, high)
                 start = np.ceil(bins * count / n_bins)
                 end = np.ceil((bins + 1) * count / n_bins)
                 values = first + start + np.floor(drawn * (end - start))
@@ -91,10 +87,8 @@ class Binning:
             if not column.is_number or math.isnan(value) or column.low == column.high:
                 ends.append((value, value))
                 continue
-            low, high = _ends(column)
-            n_bins = self._n_bins(column)
+            low, high, first, count, n_bins = self._grid(column)
             if column.kind == "integer":
-                first, count = _first_and_count(low, high)
                 place = int((value - first) * n_bins // count)
                 # The inverse of the floor in `codes`: bin i starts at the smallest whole number
                 # mapped to it.
@@ -108,23 +102,17 @@ class Binning:
             ends.append((low + place * width, high if place == n_bins - 1 else right))
         return np.array(ends)
 
-    def _n_bins(self, column: Column) -> int:
-        low, high = _ends(column)
+    def _grid(self, column: Column) -> tuple[float, float, int, int, int]:
+        """Return a number's range, its first whole number, their number, and the number of bins."""
+        assert column.low is not None  # a schema checks that numbers have a range
+        assert column.high is not None
+        low = float(column.low)
+        high = float(column.high)
+        first = math.ceil(low)
+        count = math.floor(high) - first + 1
         if column.kind == "integer":
-            return min(self.bins, _first_and_count(low, high)[1])
-        return self.bins if high > low else 1
-
-
-def _ends(column: Column) -> tuple[float, float]:
-    assert column.low is not None  # a schema checks that numbers have a range
-    assert column.high is not None
-    return float(column.low), float(column.high)
-
-
-def _first_and_count(low: float, high: float) -> tuple[int, int]:
-    """Return the first whole number in a range, and the number of whole numbers."""
-    first = math.ceil(low)
-    return first, math.floor(high) - first + 1
+            return low, high, first, count, min(self.bins, count)
+        return low, high, first, count, self.bins if high > low else 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ import math
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -194,10 +194,23 @@ def csv_of(table: Table) -> str:
                 f"column {column.name!r} has the empty text as a category, which CSV cannot tell "
                 "from a missing value: give the category a name"
             )
-    columns = zip(table.schema.columns, table.values.T, strict=True)
-    rows = zip(*(_texts(column, values) for column, values in columns), strict=True)
+    columns: list[list[str]] = []
+    for column, values in zip(table.schema.columns, table.values.T, strict=True):
+        if not column.is_number:
+            names = [*column.categories, ""]
+            columns.append([names[int(code)] for code in values])
+        elif column.date:
+            columns.append(["" if np.isnat(date) else str(date) for date in dates_of(values)])
+        else:
+            whole = column.kind == "integer"
+            columns.append(
+                [
+                    "" if math.isnan(value) else str(int(value)) if whole else repr(value)
+                    for value in values.tolist()
+                ]
+            )
     lines = []
-    for fields in (table.schema.names, *rows):
+    for fields in (table.schema.names, *zip(*columns, strict=True)):
         # The csv module of Python 3.11 does not quote a lone carriage return, which ends a line. A
         # single empty field would be an empty line, which readers skip.
         written = [
@@ -250,25 +263,18 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
             )
     numbers = {schema.names[j] for j in schema.numbers}
     fields = zip(*rows, strict=True) if rows else ((),) * len(header)
-    columns = [
-        _numbers(texts) if label in numbers else _present(texts)
-        for label, texts in zip(header, fields, strict=True)
-    ]
+    columns: list[NDArray[Any]] = []
+    for label, texts in zip(header, fields, strict=True):
+        if label in numbers:
+            # A column keeps its texts if one of them is not a number, so that messages show it.
+            with contextlib.suppress(ValueError):
+                # Python reads the nearest number; pandas may be off in the last digit.
+                read = [float(text) if text else math.nan for text in texts]
+                columns.append(np.array(read, dtype=np.float64))
+                continue
+        columns.append(np.array([text or None for text in texts], dtype=object))
     # By position: the header may repeat a name, which `table_from` reports.
     return pd.DataFrame(dict(enumerate(columns))).set_axis(header, axis=1)
-
-
-def _texts(column: Column, values: Floats) -> Iterable[str]:
-    if not column.is_number:
-        texts = [*column.categories, ""]
-        return [texts[int(code)] for code in values]
-    if column.date:
-        return ["" if np.isnat(date) else str(date) for date in dates_of(values)]
-    whole = column.kind == "integer"
-    return [
-        "" if math.isnan(value) else str(int(value)) if whole else repr(value)
-        for value in values.tolist()
-    ]
 
 
 def _no_csv(name: str, why: str) -> InputError:
@@ -276,19 +282,6 @@ def _no_csv(name: str, why: str) -> InputError:
         f"generator {name!r} must write a CSV table with a header on standard output and nothing "
         f"else, but that is none ({why}): write other things to standard error"
     )
-
-
-def _numbers(texts: tuple[str, ...]) -> NDArray[Any]:
-    """Return floats, or the texts if one of them is not a number, so that messages show it."""
-    try:
-        # Python reads the nearest number; pandas may be off in the last digit.
-        return np.array([float(text) if text else math.nan for text in texts], dtype=np.float64)
-    except ValueError:
-        return _present(texts)
-
-
-def _present(texts: tuple[str, ...]) -> NDArray[Any]:
-    return np.array([text or None for text in texts], dtype=object)
 
 
 SEEDS = ("seed", "random_state")

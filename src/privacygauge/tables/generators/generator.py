@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
@@ -19,8 +18,6 @@ from privacygauge.tables.table import Table
 
 LEAF = 5
 """Fewest records per leaf, as in Meeus et al. (2023)."""
-
-Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +32,6 @@ class Leaves:
     """(number of nodes,) First position of each leaf's values."""
     count: Ints
     """(number of nodes,) Number of each leaf's values; 0 for inner nodes."""
-
-    def draw(self, before: Singles, rng: np.random.Generator) -> Floats:
-        """Draw a value (m,) from the leaf of each row of earlier columns (m, j)."""
-        leaf: Ints = np.zeros(len(before), np.int64)
-        if self.tree is not None:
-            leaf = self.tree.apply(before)
-        place = np.floor(rng.random(len(before)) * self.count[leaf]).astype(np.int64)
-        return np.asarray(self.values[self.start[leaf] + place], np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +48,12 @@ class Sequential:
         drawn = np.zeros((n, len(self.order)))
         before = np.zeros((n, len(self.order)), np.float32)
         for j, (column, leaves) in enumerate(zip(self.order, self.leaves, strict=True)):
-            drawn[:, column] = leaves.draw(np.ascontiguousarray(before[:, :j]), rng)
+            leaf: Ints = np.zeros(n, np.int64)
+            if leaves.tree is not None:
+                leaf = leaves.tree.apply(np.ascontiguousarray(before[:, :j]))
+            # One of the training values in the leaf that the earlier columns lead to.
+            place = np.floor(rng.random(n) * leaves.count[leaf]).astype(np.int64)
+            drawn[:, column] = leaves.values[leaves.start[leaf] + place]
             before[:, j] = drawn[:, column]
         return drawn
 
@@ -135,23 +129,18 @@ class Generator(Protocol):
         """Name, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings besides the table that affect the result, as JSON values."""
+        """Return all settings besides the table that affect the result, as JSON values.
+
+        By default these are the fields.
+        """
+        return dict(vars(self))
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Train on a table; return n synthetic records of its schema."""
 
 
 @dataclass(frozen=True)
-class _Chosen:
-    """Mixin for dataclasses whose fields describe them."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return the options as a dict; empty if there are none."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class BayNet(_Chosen):
+class BayNet(Generator):
     """Greedy Bayesian network on exact counts; numbers in bins of equal width."""
 
     degree: int = 1
@@ -169,7 +158,7 @@ class BayNet(_Chosen):
 
 
 @dataclass(frozen=True)
-class PrivBayes(_Chosen):
+class PrivBayes(Generator):
     """Bayesian network under differential privacy (Zhang et al. 2017).
 
     The guarantee holds if the schema (categories, ranges) and the number of records are public; a
@@ -242,7 +231,7 @@ class SynthPop:
 
 
 @dataclass(frozen=True)
-class Marginals(_Chosen):
+class Marginals(Generator):
     """Independent columns, each resampled: a control that keeps no record together."""
 
     name = "independent columns"
@@ -254,7 +243,7 @@ class Marginals(_Chosen):
 
 
 @dataclass(frozen=True)
-class Identity(_Chosen):
+class Identity(Generator):
     """The records themselves, resampled: a control that leaks everything."""
 
     name = "identity"
@@ -267,7 +256,7 @@ class Identity(_Chosen):
 
 
 @dataclass(frozen=True)
-class Silence(_Chosen):
+class Silence(Generator):
     """Uniform values over the schema's domain: a control that ignores the records."""
 
     name = "silence"

@@ -83,7 +83,17 @@ def generator_named(
     kind = GENERATORS[name]
     known = [field.name for field in fields(kind)]
     hints = get_type_hints(kind)
-    for key, value in _pairs(written, text).items() if colon else ():
+    pairs: dict[str, str] = {}
+    for entry in written.split(",") if colon else ():
+        key, sign, value = (part.strip() for part in entry.partition("="))
+        if not (key and sign and value):
+            raise InputError(
+                f"options must be written like baynet:degree=2,bins=5, got {entry!r} in {text!r}"
+            )
+        if key in pairs:
+            raise InputError(f"{key} is given twice in {text!r}: leave one out")
+        pairs[key] = value
+    for key, value in pairs.items():
         if key in given:
             raise InputError(f"{key} of {name} is given twice, got {given[key]} and {value!r}")
         _require_option(name, key, known)
@@ -137,12 +147,13 @@ def as_generator(thing: object, name: str = "") -> Generator:
     """
     if isinstance(thing, str):
         return generator_named(thing)
+    is_generator = all(hasattr(thing, part) for part in ("name", "describe", "generate"))
     if isinstance(thing, type):
-        if _is_generator(thing):
+        if is_generator:
             raise InputError(f"give an instance, {thing.__name__}(...), not the class itself")
         # The class goes first: it has the methods of its instances.
         return FitSample(thing, name)
-    if _is_generator(thing):
+    if is_generator:
         generator: Generator = thing  # type: ignore[assignment]  # as its methods say
         return generator
     if hasattr(thing, "fit"):
@@ -158,28 +169,10 @@ def as_generator(thing: object, name: str = "") -> Generator:
     return FitSample(thing, name) if makes else Call(thing, name)
 
 
-def _is_generator(thing: object) -> bool:
-    return all(hasattr(thing, part) for part in ("name", "describe", "generate"))
-
-
 def _require_option(name: str, key: str, known: Sequence[str]) -> None:
     if key not in known:
         has = f"has {checks.short_list(known)}" if known else "has none"
         raise InputError(f"{name} has no option {key!r}; it {has}: leave it out")
-
-
-def _pairs(written: str, text: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for entry in written.split(","):
-        key, sign, value = (part.strip() for part in entry.partition("="))
-        if not (key and sign and value):
-            raise InputError(
-                f"options must be written like baynet:degree=2,bins=5, got {entry!r} in {text!r}"
-            )
-        if key in pairs:
-            raise InputError(f"{key} is given twice in {text!r}: leave one out")
-        pairs[key] = value
-    return pairs
 
 
 # Generators as written on a command line, or as recorded in a finished run.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import overload
 
 import numpy as np
 from scipy.special import logsumexp, xlogy
@@ -145,13 +144,8 @@ class _Candidates(Sequence[Node]):
     def __len__(self) -> int:
         return len(self.attributes) * len(self.parents)
 
-    @overload
-    def __getitem__(self, place: int) -> Node: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Node, ...]: ...
-    def __getitem__(self, place: int | slice) -> Node | tuple[Node, ...]:
-        if isinstance(place, slice):
-            return tuple(self[i] for i in range(*place.indices(len(self))))
+    # Nobody takes slices.
+    def __getitem__(self, place: int) -> Node:  # type: ignore[override]
         attribute, some = divmod(range(len(self))[place], len(self.parents))
         return Node(self.attributes[attribute], self.parents[some])
 
