@@ -126,9 +126,7 @@ class _Reach:
             else:
                 self._package(module)
             return f"compiled {_qualified_name(value)}"
-        return self._data(value, owner)
-
-    def _data(self, value: Any, owner: str) -> str:
+        # Data: arrays by their bytes, collections by their parts.
         torch = sys.modules.get("torch")
         if isinstance(value, np.ndarray) and value.dtype.kind not in "OV":
             return _array(value)

@@ -349,16 +349,6 @@ class Folder:
             os.close(descriptor)
 
 
-def folders_below(path: str) -> Iterator[Folder]:
-    """Yield `path` and the local folders below it, parents first, sorted by name."""
-    if not Path(path).is_dir():
-        raise InputError(f"{path} is not a folder: name a folder that exists")
-    for at, inner, _ in os.walk(path):
-        # A zarr store holds thousands of folders and no runs.
-        inner[:] = sorted(name for name in inner if not name.endswith(".zarr"))
-        yield Folder(at)
-
-
 def _lock(descriptor: int, path: str, shared: bool) -> None:
     import fcntl
 

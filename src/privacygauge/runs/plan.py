@@ -169,12 +169,6 @@ class Plan:
         parts = {name: part for name, part in parts.items() if name not in ("n_units", "units")}
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
-    def of_task(self, task: Task) -> str:
-        """Return the inputs of a task as text; in a run that can grow, only those of its units."""
-        if not self.units:
-            return self.fingerprint
-        return canonical([self.constant, task.start, *self.units[task.start : task.stop]])
-
     def grown_from(self, smaller: Plan) -> bool:
         """Return whether this plan is `smaller` with further units at its end."""
         n = len(smaller.units)
@@ -221,7 +215,8 @@ class Plan:
         try:
             parts = json.loads(text)
             arrays = {name: ArraySpec(**spec) for name, spec in parts.pop("arrays").items()}
-            code = Code.of_mapping(parts.pop("code", {}))
+            stored = parts.pop("code", {})
+            code = Code(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
             return cls(arrays=arrays, code=code, **parts)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"the text does not describe a plan: {error}") from error
