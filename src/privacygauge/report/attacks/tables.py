@@ -264,25 +264,24 @@ def methods_of(
     title: str = "Methods",
 ) -> Table:
     """Return the table of interval methods, from the estimates of each kind of number."""
+    rows = []
+    for number, found in columns.items():
+        made = [x for x in found if isinstance(x, Estimate)]
+        if not made:
+            rows.append((number, DASH, DASH))
+            continue
+        # Attacks on the same targets share method, level and n, so that one row serves them all.
+        sizes = sorted({x.n for x in made})
+        n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+        levels = ", ".join(rate(x) for x in sorted({x.level for x in made}))
+        rows.append((number, f"{'; '.join(sorted({x.method for x in made}))}, {levels}", n))
     return Table(
         name,
         title,
         columns=(Column("Number"), Column("Method and level", prose=True), Column("n")),
-        rows=tuple((number, *method(found)) for number, found in columns.items()),
+        rows=tuple(rows),
         note=note,
     )
-
-
-def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
-    """Return the methods with levels, and the numbers of independent units, of estimates."""
-    made = [x for x in found if isinstance(x, Estimate)]
-    if not made:
-        return DASH, DASH
-    # Attacks on the same targets share method, level and n, so that one row serves them all.
-    sizes = sorted({x.n for x in made})
-    n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
-    levels = ", ".join(rate(x) for x in sorted({x.level for x in made}))
-    return f"{'; '.join(sorted({x.method for x in made}))}, {levels}", n
 
 
 def attack(e: Evaluation) -> Cell:
