@@ -151,7 +151,7 @@ class CandidateGame:
                 progress=progress,
                 total=self.n_models(measurements),
             )
-            models = training.targets()
+            models = training.part("targets", self.halves(), 0, states=training.states())
             pool, general = training.shadows()
             measured = training.pdtp(models, measurements) if measurements else None
         t = self.targets
@@ -250,9 +250,6 @@ class _Training:
             progress=told,
         )
         return _all_trained(values, name)
-
-    def targets(self) -> NDArray[Any]:
-        return self.part("targets", self.game.halves(), 0, states=self.states())
 
     def states(self) -> tuple[int, ...]:
         streams = (

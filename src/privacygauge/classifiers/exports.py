@@ -318,16 +318,14 @@ def encode_classes(
                 f"{name}: the labels are {len(names)} different texts ({_list(names)}), but there "
                 f"are predictions of {k} classes: name the columns p_CLASS, such as p_{names[0]}"
             )
+        how = "in alphabetical order"
         if order is not None:
             same = tuple(order) == names
-            how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
-            note = f"{_numbering_text(order)} ({how} the predictions show)"
-            return _places(truth, order, name), tuple(order), [note]
-        return (
-            _places(truth, names, name),
-            names,
-            [f"{_numbering_text(names)} (in alphabetical order)"],
-        )
+            how = f"{how}, as" if same else f"not {how}, but as"
+            how = f"{how} the predictions show"
+            names = tuple(order)
+        numbered = checks.short_list(f"{i} = {text}" for i, text in enumerate(names))
+        return _places(truth, names, name), names, [f"classes are {numbered} ({how})"]
     numbers = checks.integers(truth, f"{name}: labels")
     if not len(numbers):
         return numbers, (), []
@@ -727,7 +725,8 @@ def _by_name(
     named = {
         written: key
         for written, key in named.items()
-        if _is_numeric(given[key]) or any(_names_label(text, written, texts) for text in texts)
+        if given[key].dtype.kind in "biuf"
+        or any(_names_label(text, written, texts) for text in texts)
     }
     columns = _columns_of(named, texts)
     if columns is None:
@@ -812,7 +811,7 @@ def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name
     """Return why a table has no scores: its columns name other classes, or there are none."""
     texts = [str(value) for value in np.unique(truth).tolist()]
     for stem in (stem for known in _STEMS.values() for stem in known):
-        keys = [x for x in given if x.startswith(f"{stem}_") and _is_numeric(given[x])]
+        keys = [x for x in given if x.startswith(f"{stem}_") and given[x].dtype.kind in "biuf"]
         written = [key.removeprefix(f"{stem}_") for key in keys]
         without = [text for text in texts if not any(_names_label(text, x, texts) for x in written)]
         if len(keys) < 2 or len(without) == len(texts):
@@ -869,7 +868,7 @@ def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str
 
 def _numeric(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     """Return a column as numbers; the text 97.5% becomes 97.5."""
-    if _is_numeric(array):
+    if array.dtype.kind in "biuf":
         return array
     texts = [str(value).strip().removesuffix("%") for value in array.tolist()]
     try:
@@ -878,10 +877,6 @@ def _numeric(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     except ValueError:
         pass
     raise InputError(f"{name}: column {column} must hold numbers")
-
-
-def _is_numeric(array: NDArray[Any]) -> bool:
-    return array.dtype.kind in "biuf"
 
 
 def _is_list(value: object) -> bool:
@@ -1045,10 +1040,6 @@ def _places(truth: NDArray[Any], names: Sequence[str], name: str) -> Ints:
             f"{name}: label {strange[0]!r} has no column of predictions; they are of {_list(names)}"
         )
     return np.array([place_of[str(text)] for text in texts.tolist()], np.int64)[place]
-
-
-def _numbering_text(names: Sequence[str]) -> str:
-    return "classes are " + checks.short_list(f"{i} = {text}" for i, text in enumerate(names))
 
 
 def _first_known(given: Mapping[str, Any], names: Sequence[str]) -> str | None:

@@ -104,9 +104,15 @@ def known_of(
             # files were put together, those of either side.
             numbers = np.asarray(values)
             parts = (numbers[target.member], numbers[~target.member])
+            counts, of_member, of_others = (
+                part.dtype.kind in "iu"
+                and len(np.unique(part)) == len(part)
+                and int(part.max()) - int(part.min()) < 2 * len(part)
+                for part in (numbers, *parts)
+            )
             if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
                 reason = "it says the membership itself"
-            elif _counts_rows(numbers) or all(_counts_rows(part) for part in parts):
+            elif counts or (of_member and of_others):
                 reason = "it numbers the rows"
             elif _follows(values, target, signals):
                 reason = "it follows from the model's answers"
@@ -648,15 +654,6 @@ _SIDES = frozenset(
     | {"val", "valid", "validation", "dev", "eval", "fold", "split", "part", "set"}
 )
 """Words in a text that name a side or a fold, rather than an origin."""
-
-
-def _counts_rows(numbers: NDArray[Any]) -> bool:
-    """Return whether whole numbers are distinct and have few gaps, as row numbers do."""
-    return bool(
-        numbers.dtype.kind in "iu"
-        and len(np.unique(numbers)) == len(numbers)
-        and int(numbers.max()) - int(numbers.min()) < 2 * len(numbers)
-    )
 
 
 def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifiers.held import Held, keys, numeric
 from privacygauge.classifiers.neighbours import blocks_in_order, clustered_points, people_in_order
-from privacygauge.classifiers.predictions import Predictions
+from privacygauge.classifiers.predictions import Predictions, blocks_of
 from privacygauge.classifiers.signals import Resolution, resolution
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -115,7 +115,7 @@ def settle_units(
         shown = units.number_units(units.fingerprints(target.values))
         if not target.logits:
             sure = np.empty(len(target), np.bool_)
-            for block_rows, block in target.blocks():
+            for block_rows, block in blocks_of(target.values):
                 sure[block_rows] = block.max(axis=1) >= 1 - _SURE
             shown[sure] = len(shown) + np.flatnonzero(sure)
         key = _apart_by(others, shown)
