@@ -136,9 +136,8 @@ class TrainerAudit(TrainerCallback):
             )
         copies = 0 if asked.canaries is None else asked.canaries.copies
         put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]
-        self.training_set = _concatenate(
-            Subset(given, np.flatnonzero(inside).tolist()), *([put_in] * copies)
-        )
+        parts: list[Any] = [Subset(given, np.flatnonzero(inside).tolist()), *([put_in] * copies)]
+        self.training_set = ConcatDataset([part for part in parts if len(part)])
 
     @abstractmethod
     def made_canaries(
@@ -389,7 +388,8 @@ class ClassifierAudit(TrainerAudit):
         # One prediction for all, (n + canaries, k): the tested records first.
         rows = np.flatnonzero(self.tested)
         n = len(rows)
-        asked_about = _concatenate(Subset(self.given, rows.tolist()), self.canary_rows)
+        parts: list[Any] = [Subset(self.given, rows.tolist()), self.canary_rows]
+        asked_about: Any = ConcatDataset([part for part in parts if len(part)])
         found: Any = self.trainer.predict(asked_about)
         # A model with further outputs, such as hidden states, returns a tuple.
         outputs = found.predictions
@@ -441,10 +441,6 @@ def callback_for(trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> Tra
     raise InputError(
         f"the model must be a causal or masked language model, or a classifier, got {name}"
     )
-
-
-def _concatenate(*parts: Any) -> ConcatDataset[Row]:
-    return ConcatDataset([part for part in parts if len(part)])
 
 
 def _names(given: Any, unit: str | ArrayLike) -> tuple[str, ...]:
