@@ -7,6 +7,7 @@ file with two possible readings is refused.
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -268,25 +269,20 @@ _OPENING = ("[", "(", "{")
 
 def _list_in(text: str) -> Sequence[Any] | Mapping[str, Any] | None:
     """Return the list or object in a text: in JSON, in Python, or as numpy prints it; else None."""
+    inner = text.strip()
+    value = None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         try:
-            value = ast.literal_eval(_NUMPY.sub(r"\1", text.strip()))
+            value = ast.literal_eval(_NUMPY.sub(r"\1", inner))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
-            value = _parse_printed_array(text)
+            # As numpy prints an array, without commas; texts, or an ellipsis in place of numbers,
+            # are no list.
+            if inner.startswith("[") and inner.endswith("]"):
+                with contextlib.suppress(ValueError):
+                    value = [float(number) for number in inner[1:-1].split()]
     return value if isinstance(value, list | tuple | dict) else None
-
-
-def _parse_printed_array(text: str) -> list[float] | None:
-    """Return the numbers of an array as numpy prints it, without commas."""
-    inner = text.strip()
-    if not (inner.startswith("[") and inner.endswith("]")):
-        return None
-    try:
-        return [float(number) for number in inner[1:-1].split()]
-    except ValueError:
-        return None  # texts, or an ellipsis in place of numbers
 
 
 def encode_classes(
@@ -432,8 +428,27 @@ def _scores(
             "(columns p_0, p_1, ...; of two classes one column p is enough), or logits (z_0, z_1, "
             "...)"
         )
+    # The columns of a table may name other classes than the labels do.
+    texts = [str(value) for value in np.unique(truth).tolist()]
+    for stem in (stem for _, stem in stems) if table else ():
+        keys = [x for x in given if x.startswith(f"{stem}_") and given[x].dtype.kind in "biuf"]
+        written = [key.removeprefix(f"{stem}_") for key in keys]
+        without = [text for text in texts if not any(_names_label(text, x, texts) for x in written)]
+        if len(keys) < 2 or len(without) == len(texts):
+            continue
+        if without:
+            raise InputError(
+                f"{name}: no columns p_0, p_1, ..., and no column {stem}_{without[0]} for label "
+                f"{without[0]!r}; columns of classes are {_list(keys)}"
+            )
+        raise InputError(
+            f"{name}: the labels ({_list(texts)}) are like several of the columns {_list(keys)}: "
+            "spell the classes alike in both"
+        )
     if table:
-        raise InputError(_without_scores(given, truth, name))
+        raise InputError(
+            f"{name}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(given)}"
+        )
     raise InputError(f"{name}: no key probs or logits; it has {_list(given)}")
 
 
@@ -574,7 +589,18 @@ def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         for key in (stem.replace("probs", "classes"), "top_classes", "classes"):
             which = given.get(key, column)
             if which is not column and which.ndim and _are_lists(which) and _are_lists(column):
-                return _pairs(which, column, key=key, stem=stem, name=name)
+                uneven = [
+                    row
+                    for row, (a, b) in enumerate(zip(which, column, strict=False))
+                    if not (_is_list(a) and _is_list(b) and len(a) == len(b))
+                ]
+                if uneven or len(which) != len(column):
+                    at = uneven[0] if uneven else min(len(which), len(column))
+                    raise InputError(
+                        f"{name}: {key} and {stem} must list as many classes as probabilities, row "
+                        f"{at} does not"
+                    )
+                return which, column, frozenset({key, stem})
         # Objects of class to probability, or a label and a score each, as pipelines write them.
         first = column[0]
         if isinstance(first, Mapping):
@@ -593,21 +619,6 @@ def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 
 def _are_lists(array: NDArray[Any]) -> bool:
     return array.ndim == 2 or (array.dtype == object and bool(len(array)) and _is_list(array[0]))
-
-
-def _pairs(which: NDArray[Any], column: NDArray[Any], key: str, stem: str, name: str) -> _Listed:
-    uneven = [
-        row
-        for row, (a, b) in enumerate(zip(which, column, strict=False))
-        if not (_is_list(a) and _is_list(b) and len(a) == len(b))
-    ]
-    if uneven or len(which) != len(column):
-        row = uneven[0] if uneven else min(len(which), len(column))
-        raise InputError(
-            f"{name}: {key} and {stem} must list as many classes as probabilities, row {row} does "
-            "not"
-        )
-    return which, column, frozenset({key, stem})
 
 
 def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
@@ -805,27 +816,6 @@ def _in_order(text: str) -> tuple[int, float, str]:
     except ValueError:
         return 1, 0.0, text
     return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
-
-
-def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str) -> str:
-    """Return why a table has no scores: its columns name other classes, or there are none."""
-    texts = [str(value) for value in np.unique(truth).tolist()]
-    for stem in (stem for known in _STEMS.values() for stem in known):
-        keys = [x for x in given if x.startswith(f"{stem}_") and given[x].dtype.kind in "biuf"]
-        written = [key.removeprefix(f"{stem}_") for key in keys]
-        without = [text for text in texts if not any(_names_label(text, x, texts) for x in written)]
-        if len(keys) < 2 or len(without) == len(texts):
-            continue
-        if without:
-            return (
-                f"{name}: no columns p_0, p_1, ..., and no column {stem}_{without[0]} for label "
-                f"{without[0]!r}; columns of classes are {_list(keys)}"
-            )
-        return (
-            f"{name}: the labels ({_list(texts)}) are like several of the columns {_list(keys)}: "
-            "spell the classes alike in both"
-        )
-    return f"{name}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(given)}"
 
 
 def _by_bare_name(

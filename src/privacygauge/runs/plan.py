@@ -283,10 +283,10 @@ def first_difference(there: Plan, here: Plan) -> str | None:
     a, b = ({name: canonical(value) for name, value in _leaves(plan)} for plan in (there, here))
     # In the order of the earlier plan, then what only the later one has.
     for name in [*a, *(name for name in b if name not in a)]:
-        left = a.get(name)
-        right = b.get(name)
-        if left != right:
-            return f"{name} is {_short_text(left)} there and {_short_text(right)} here"
+        if a.get(name) != b.get(name):
+            found = ["not set" if x is None else x.strip('"') for x in (a.get(name), b.get(name))]
+            left, right = (x if len(x) <= 60 else f"{x[:57]}..." for x in found)
+            return f"{name} is {left} there and {right} here"
     return on_one_side(there.code.digests, here.code.digests)
 
 
@@ -349,11 +349,6 @@ def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
             yield from _parts(part, (*path, key))
     else:
         yield ".".join(path), value
-
-
-def _short_text(value: str | None) -> str:
-    text = "not set" if value is None else value.strip('"')
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _lengths(values: object, name: str) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
@@ -90,6 +90,17 @@ def blocks(
         }
         for e in evaluations
     ]
+    # Remarks below the main table.
+    n = len(evaluations)
+    remarks = []
+    if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
+        remarks.append(TOO_FEW)
+    if n > 1:
+        remarks.append(
+            f"Each row holds individually. Among {n} attacks the best looks better than it is by "
+            "luck; the verdict allows for that, these rows do not."
+        )
+    remarks += [f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes]
     half = "Precision: how often \u201cmember\u201d is right if half of those asked about are "
     # The table of interval methods, one row per kind of number.
     found = [r for e in evaluations for r in e.tpr_at_fpr]
@@ -110,7 +121,7 @@ def blocks(
     return (
         text(f"{told} {_LINE}"),
         main_table(evaluations, best, note=note, epsilon=epsilon),
-        *notes(evaluations),
+        *((remark(*remarks),) if remarks else ()),
         FoldedBlocks(
             "Every number about the guesses",
             (table("guesses", "Guesses", rows, f"{half}members."), *chances),
@@ -178,22 +189,6 @@ def overview(a: Attacks) -> Table:
     best = [e.title == a.best.title for e in a.evaluations]
     note = _FEW if few else ""
     return table("overview", "How well each attack did", rows, note, spare=spare, best=best)
-
-
-def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Yield the block of remarks below the main table, if there are any."""
-    n = len(evaluations)
-    told = []
-    if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
-        told.append(TOO_FEW)
-    if n > 1:
-        told.append(
-            f"Each row holds individually. Among {n} attacks the best looks better than it is by "
-            "luck; the verdict allows for that, these rows do not."
-        )
-    told += [f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes]
-    if told:
-        yield remark(*told)
 
 
 def priors(evaluations: Sequence[Evaluation]) -> Table:
