@@ -27,7 +27,6 @@ from privacygauge.classifiers.networks.task import (
     own_order,
     steps_of_epoch,
 )
-from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 
@@ -36,8 +35,14 @@ if TYPE_CHECKING:
 
     Slopes = Sequence[torch.Tensor | None]
     Tensors = dict[str, torch.Tensor]
-    InPlace = Callable[[torch.Tensor], object]
-    Backward = Callable[[torch.Tensor, torch.Tensor], object]
+    import torch
+
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
 
 _ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "sigmoid": "Sigmoid"}
 
@@ -139,6 +144,12 @@ class Dropout:
 NEVER = -1e30
 """Bias of a padding class; finite, since weight decay would turn -inf into NaN."""
 
+if TYPE_CHECKING:
+    import torch
+
+    InPlace = Callable[[torch.Tensor], object]
+    Backward = Callable[[torch.Tensor, torch.Tensor], object]
+
 
 @dataclass(frozen=True)
 class Activation:
@@ -167,6 +178,11 @@ class Layer:
     """Whether the layer has a bias."""
     activation: Activation | None
     """Activation after the layer; None for the identity."""
+
+    @property
+    def size(self) -> int:
+        """Number of weights, biases included."""
+        return (self.n_in + self.bias) * self.n_out
 
 
 def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
@@ -204,8 +220,7 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
         )
     # A layer that occurs twice is one parameter of the module, but two layers here.
     n_weights = sum(p.numel() for p in module.parameters())
-    in_layers = sum((layer.n_in + layer.bias) * layer.n_out for layer in found)
-    known = found and in_layers == n_weights
+    known = found and sum(layer.size for layer in found) == n_weights
     return tuple(found) if known else None
 
 
@@ -240,14 +255,16 @@ def _activation(module: torch.nn.Module) -> Activation | None:
 
 def train_dense(task: Task, models: Ints) -> TrainedStack:
     """Return trained Sequentials of Linear layers and activations, by batched matrix products."""
-    modules = [task.module(model) for model in models.tolist()]
-    return _fit_stack(task, models, _Matrices(modules))
+    return _fit_stack(task, models, _Matrices(_modules(task, models)))
 
 
 def train_vmap(task: Task, models: Ints) -> TrainedStack:
     """Return trained modules of any kind that torch.func can map over."""
-    modules = [task.module(model) for model in models.tolist()]
-    return _fit_stack(task, models, _Modules(modules))
+    return _fit_stack(task, models, _Modules(_modules(task, models)))
+
+
+def _modules(task: Task, models: Ints) -> list[torch.nn.Module]:
+    return [task.module(model) for model in models.tolist()]
 
 
 class _Stack(Protocol):
@@ -276,12 +293,8 @@ class _Matrices:
     def __init__(self, modules: list[torch.nn.Module]) -> None:
         import torch
 
-        layers_of_each = [layers_of(module) for module in modules]
-        sizes = [
-            [(x.name, x.n_in, x.used, x.bias) for x in layers or ()] for layers in layers_of_each
-        ]
-        first = layers_of_each[0]
-        if first is None or any(one != sizes[0] for one in sizes):
+        first, *others = [layers_of(module) for module in modules]
+        if first is None or any(_sizes(layers) != _sizes(first) for layers in others):
             raise InputError("make must return the same architecture for every seed")
         last = first[-1]
         if not last.bias or last.activation is not None:
@@ -418,6 +431,10 @@ def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> to
     return slope.scatter_add_(2, y, own - own - 1).mul_(share)
 
 
+def _sizes(layers: Sequence[Layer] | None) -> list[tuple[str, int, int, bool]] | None:
+    return None if layers is None else [(x.name, x.n_in, x.used, x.bias) for x in layers]
+
+
 def _copy(weight: torch.Tensor) -> NDArray[Any]:
     return weight.detach().cpu().numpy().copy()
 
@@ -426,6 +443,8 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
     import torch
 
     with torch.no_grad():
+        import torch
+
         sizes = task.sizes(models)
         runs = equal_batch_runs(sizes, task.batch_size)
         # Models with equally many batches share an optimiser state: its count of steps is theirs.
@@ -450,6 +469,8 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
                 optimiser.step([g if g is None else g[run] for run in parts for g in slopes])
         # An infinite loss needs no record of its own: it has made weights NaN.
         finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
+        import torch
+
         m = len(stack.learnt[0])
         logits = task.x.new_empty(m, len(task.asked), task.n_classes)
         blocks = torch.split(task.asked, BLOCK), torch.split(logits, BLOCK, dim=1)
@@ -491,9 +512,7 @@ def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tenso
     for epoch in range(task.epochs):
         order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
         # Each model alters its records by a stream of its own.
-        rng = None
-        if task.augment is not None:
-            rng = seeds.stream(task.seeds[model], "augment", epoch)
+        rng = task.alterations(model, epoch)
         for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
             outputs = module(task.batch(model, rows, rng))
             loss = torch.nn.functional.cross_entropy(outputs, task.y[rows])
@@ -529,6 +548,11 @@ class Choice:
     """dense (matrix products by hand), vmap (torch.func) or loop (one model after the other)."""
     reason: str
     """Reason of the choice, one line for a report."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that trains."""
+        return ENGINES[self.name]
 
 
 def choose_engine(task: Task) -> Choice:

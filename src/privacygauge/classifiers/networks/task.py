@@ -254,10 +254,20 @@ class Step:
     """(active,) Number of records in each model's batch."""
 
     @property
+    def key(self) -> tuple[int, ...]:
+        """Equal for steps with the same array shapes."""
+        return (self.active, *self.sizes.tolist())
+
+    @property
     def shares(self) -> Floats:
         """Each record's share in its model's loss, (active, rows), zero where a batch is padded."""
         sizes = self.sizes[:, None]
         return (np.arange(self.rows) < sizes) / sizes
+
+    @property
+    def padded(self) -> bool:
+        """Whether some batch is smaller than the largest."""
+        return bool((self.sizes < self.rows).any())
 
 
 def steps_of_epoch(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
@@ -383,10 +393,16 @@ class Task:
         a = len(self.asked)
         return (a, self.n_classes) if self.queries == 1 else (a, self.queries, self.n_classes)
 
+    def alterations(self, model: int, epoch: int) -> np.random.Generator | None:
+        """Return the generator that augments a model's records in an epoch; None without any."""
+        if self.augment is None:
+            return None
+        return seeds.stream(self.seeds[model], "augment", epoch)
+
     def batch(
         self, model: int, rows: torch.Tensor, rng: np.random.Generator | None
     ) -> torch.Tensor:
-        """Return training records of a model, augmented if a generator is given."""
+        """Return training records of a model, augmented if there are `alterations`."""
         x = self.seen_by(np.array([model]), self.x[rows][None])[0]
         augment = self.augment
         if augment is None or rng is None:

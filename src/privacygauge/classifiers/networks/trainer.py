@@ -192,7 +192,7 @@ class Networks:
             # A single model needs no trial; without a given memory there is no limit to check
             # either.
             stack = self.stack or (1 if alone else self._stack_size(task, choice).models)
-            return train_stacks(task, ENGINES[choice.name], stack, keep_weights=keep_weights)
+            return train_stacks(task, choice.engine, stack, keep_weights=keep_weights)
 
     def task(self, cohort: Cohort) -> Task:
         """Return the checked task of training the cohort's models, on the device."""
@@ -284,7 +284,7 @@ class Networks:
     def _stack_size(self, task: Task, choice: Choice) -> StackSize:
         # A quarter of the free memory, shared by the workers.
         budget = self.memory or memory_on(task.x.device) // (4 * self.workers)
-        return stack_size(task, ENGINES[choice.name], budget)
+        return stack_size(task, choice.engine, budget)
 
 
 def _require(kept: bool, name: str, rule: str, value: object) -> None:
