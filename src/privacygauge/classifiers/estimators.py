@@ -23,8 +23,7 @@ from privacygauge.classifiers.answers import (
     mean_answers,
     no_probabilities,
 )
-from privacygauge.classifiers.forms import ROWS, form_of, of_form
-from privacygauge.classifiers.held import Held, RecordNumbers, dense
+from privacygauge.classifiers.held import ROWS, Held, RecordNumbers, dense, form_of, of_form
 from privacygauge.classifiers.learner import Learner, LearnerTrainer, class_log_p
 from privacygauge.classifiers.ratios import own_log_p
 from privacygauge.classifiers.trainer import Cohort, Trainer

@@ -116,7 +116,20 @@ def white_box_signals(
             f"{int(labels.max())}: are classes counted from 1?"
         )
     # The answers were checked first, so that engines meet only modules that return (n, k) logits.
-    name = _choice(own, asked, classes) if engine is None else engine
+    name = engine
+    if name is None and layers_of(own) is not None:
+        name = "dense"
+    elif name is None:
+        # The loop is right for any module but slow: vmap must reproduce it on two records.
+        expected = _norms_by_loop(own, asked[:2], classes[:2])
+        name = "loop"
+        try:
+            found = _norms_by_vmap(own, asked[:2], classes[:2])
+        except _REFUSALS:
+            pass
+        else:
+            if np.allclose(found, expected, rtol=1e-9, atol=1e-12):
+                name = "vmap"
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
     if name == "dense" and layers_of(own) is None:
@@ -132,7 +145,9 @@ def white_box_signals(
     ]
     return WhiteBoxSignals(
         # A dict keeps the order of the parameters, a set does not.
-        layers=tuple(dict.fromkeys(_layer(name) for name, _ in own.named_parameters())),
+        layers=tuple(
+            dict.fromkeys(name.rpartition(".")[0] or name for name, _ in own.named_parameters())
+        ),
         norms=np.concatenate(parts),
         logits=logits,
         labels=np.array(labels),
@@ -165,22 +180,6 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     # Only if the last linear layer gives the logits themselves; otherwise no columns.
     hidden = last[0][0] if last and last[0][1] is logits else logits[:, :0]
     return logits.cpu().numpy(), hidden.flatten(1).cpu().numpy()
-
-
-def _layer(parameter: str) -> str:
-    return parameter.rpartition(".")[0] or parameter
-
-
-def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> str:
-    if layers_of(own) is not None:
-        return "dense"
-    # The loop is right for any module but slow: vmap must reproduce it on two records.
-    expected = _norms_by_loop(own, asked[:2], classes[:2])
-    try:
-        found = _norms_by_vmap(own, asked[:2], classes[:2])
-    except _REFUSALS:
-        return "loop"
-    return "vmap" if np.allclose(found, expected, rtol=1e-9, atol=1e-12) else "loop"
 
 
 def _dense(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
@@ -246,7 +245,8 @@ def _by_layer(names: Sequence[str], squares: Sequence[torch.Tensor]) -> Floats:
     """Return the norms of layers, (n, l), from the squared norms of their parameters."""
     total: dict[str, Any] = {}
     for name, square in zip(names, squares, strict=True):
-        total[_layer(name)] = total.get(_layer(name), 0.0) + square
+        layer = name.rpartition(".")[0] or name
+        total[layer] = total.get(layer, 0.0) + square
     norms = the_torch().stack(list(total.values()), 1).sqrt()
     return np.asarray(norms.detach().cpu().numpy(), np.float64)
 
