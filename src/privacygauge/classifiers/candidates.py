@@ -322,7 +322,10 @@ class _Training:
         return log_ratio(logs(with_it), logs(without), BIN)
 
     def left_out(self, learner: Learner, number: Ints) -> Floats:
-        """Return what `trained_without` returns, from the learner's leave-one-out predictions."""
+        """Return each target's probabilities without it, from leave-one-out predictions.
+
+        Shape (measurements, t, k), as the models that are trained once more give them.
+        """
         game = self.game
         t = self.game.targets
         halves = game.halves()

@@ -112,9 +112,8 @@ class TrainerAudit(TrainerCallback):
         inside[used] = False
         self.inside = inside
         self.tested = found.tested
-        # Written down before the training: coins are tossed once.
-        # Write the coins before the training, or check that the same ones were written
-        # earlier.
+        # Coins are tossed once: they are written before the training, or must be those that were
+        # written earlier.
         sides = {"member": self.side(True), "nonmember": self.side(False)}
         role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
         rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
@@ -126,7 +125,6 @@ class TrainerAudit(TrainerCallback):
         source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
         kept = {name: digest(records) for name, records in sides.items()}
         coins = Coins(self.asked.seed, source, kept, people)
-        # Coins on disk before the first step: an interrupted training keeps them.
         if not (self.out / FILE).exists():
             write_sides(self.out, sides if self.keeps_texts else {}, coins)
         elif read_coins(self.out) != coins:
