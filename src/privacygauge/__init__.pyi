@@ -26,7 +26,6 @@ from .classifiers.audit.models import audit_model as audit_model
 from .classifiers.audit.models import audit_pool as audit_pool
 from .classifiers.audit.predictions import audit_classifier as audit_classifier
 from .classifiers.audit.result import Audit as Audit
-from .classifiers.audit.white_box import audit_white_box as audit_white_box
 from .classifiers.files import load_predictions as load_predictions
 from .classifiers.files import save_predictions as save_predictions
 from .classifiers.fitted import Fitted as Fitted
@@ -35,6 +34,7 @@ from .classifiers.predictions import Predictions as Predictions
 from .classifiers.predictions import predictions as predictions
 from .classifiers.suite import pool_attacks as pool_attacks
 from .classifiers.suite import prediction_attacks as prediction_attacks
+from .classifiers.white_box import audit_white_box as audit_white_box
 from .core.estimate import Estimate as Estimate
 from .core.estimate import Skipped as Skipped
 from .errors import BudgetError as BudgetError

@@ -10,7 +10,7 @@ from privacygauge.classifiers.attribute_audit.audit import AttributeOptions
 from privacygauge.classifiers.audit.candidates import CandidateOptions
 from privacygauge.classifiers.audit.models import ModelOptions, PoolOptions
 from privacygauge.classifiers.audit.predictions import ClassifierOptions
-from privacygauge.classifiers.audit.white_box import WhiteBoxOptions
+from privacygauge.classifiers.white_box import WhiteBoxOptions
 from privacygauge.kinds.session import Session
 from privacygauge.language.audit.audit import CausalOptions, LanguageOptions, MaskedOptions
 from privacygauge.language.extraction_audit.audit import ExtractionOptions

@@ -2,9 +2,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.classifiers.audit.white_box import audit_white_box
 from privacygauge.classifiers.neural import Network
-from privacygauge.classifiers.white_box import GRADIENT_NORM, ShadowModule, WhiteBox
+from privacygauge.classifiers.white_box import (
+    GRADIENT_NORM,
+    ShadowModule,
+    WhiteBox,
+    audit_white_box,
+)
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
 from privacygauge.report.attacks.verdict import TOO_FEW

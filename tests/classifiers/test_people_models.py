@@ -11,8 +11,7 @@ from privacygauge.classifiers.answers import AGAIN, AT_ONCE, answers_of, is_aska
 from privacygauge.classifiers.audit.models import audit_model
 from privacygauge.classifiers.estimators import as_trainer
 from privacygauge.classifiers.fitted import Fitted
-from privacygauge.classifiers.forms import FRAME, form_of
-from privacygauge.classifiers.held import dense
+from privacygauge.classifiers.held import FRAME, dense, form_of
 from privacygauge.classifiers.probe_training import prepare_records
 from privacygauge.errors import InputError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.classifiers.forms import CATEGORIES, FRAME, IMAGES, ROWS
+from privacygauge.classifiers.held import CATEGORIES, FRAME, IMAGES, ROWS
 from privacygauge.classifiers.tables import load_records
 from privacygauge.errors import InputError
 from tests.cli.test_main import one_line, run_inside

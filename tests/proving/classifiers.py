@@ -865,7 +865,7 @@ def _white_box(world: World, c: Mapping[str, str], folder: Path) -> Played:
     """Return what the audit says of a small network whose weights are known."""
     import torch
 
-    from privacygauge.classifiers.audit.white_box import audit_white_box
+    from privacygauge.classifiers.white_box import audit_white_box
 
     x, y = classifier_models.records(world, c, "target", int(c["n"]))
     member = world.rng("target bits").random(len(y)) < classifier_rows.SHARE[c["share"]]

@@ -14,7 +14,7 @@ from privacygauge.evaluate import evaluation
 from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
 from privacygauge.evaluate.roc import roc
 from privacygauge.report.attacks.records import records_frame, roc_frame
-from privacygauge.report.render import parquet
+from privacygauge.report.render import files
 from tests.report.example import ATTACKS, HOSTILE, example
 
 
@@ -34,16 +34,19 @@ def test_one_row_a_record(findings: Audit) -> None:
 
 
 def test_parquet_keeps_every_value(findings: Audit) -> None:
-    read = pd.read_parquet(io.BytesIO(parquet(records_frame(findings.records))))
+    written = files(findings.report())["records.parquet"]
+    read = pd.read_parquet(io.BytesIO(written))
     np.testing.assert_array_equal(read["risk"], findings.records.risk)
     np.testing.assert_array_equal(read["member"], findings.records.member)
-    assert parquet(records_frame(findings.records)) == parquet(records_frame(findings.records))
+    assert files(findings.report())["records.parquet"] == written
 
 
 def test_ids_that_are_no_utf8_and_a_missing_risk_are_written(findings: Audit) -> None:
     ids = np.array(["\udcff", 3, None, *map(str, range(1997))], dtype=object)
     odd = replace(findings, records=replace(findings.records, ids=ids, risk=None))
-    read = pd.read_parquet(io.BytesIO(parquet(records_frame(odd.records))))
+    frames = {"records.parquet": lambda: records_frame(odd.records)}
+    written = files(replace(findings.report(), frames=frames))["records.parquet"]
+    read = pd.read_parquet(io.BytesIO(written))
     assert read["id"].tolist()[:3] == ["?", "3", "None"]
     assert read["risk"].isna().all()
     whole = replace(findings, records=replace(findings.records, ids=np.arange(2000)))

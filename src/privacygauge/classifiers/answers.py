@@ -275,7 +275,10 @@ def _of_xgboost(booster: Any, x: Held) -> Any:
     # Margins for multi:softmax, whose predictions are classes.
     margins = objective in ("multi:softmax", "binary:logitraw")
     said = np.asarray(booster.predict(given, output_margin=margins), np.float64)
-    return _of_both(said, margins) if said.ndim == 1 else said
+    if said.ndim == 1:
+        # The columns of both classes from that of class 1.
+        said = np.column_stack([np.zeros_like(said) if margins else 1 - said, said])
+    return said
 
 
 def _of_lightgbm(booster: Any, x: Held) -> Any:
@@ -287,12 +290,7 @@ def _of_lightgbm(booster: Any, x: Held) -> Any:
             "the Booster gives one number for each record and no probability: give a LightGBM "
             "classifier (objective binary or multiclass)"
         )
-    return _of_both(said, logits=False)
-
-
-def _of_both(said: Floats, logits: bool) -> Floats:
-    """Return the columns of both classes, (n, 2), from that of class 1, (n,)."""
-    return np.column_stack([np.zeros_like(said) if logits else 1 - said, said])
+    return np.column_stack([1 - said, said])
 
 
 def _is_pyfunc(model: object) -> bool:
@@ -344,7 +342,19 @@ def check_answers(
         )
     if len(classes) and (classes.min() < 0 or classes.max() >= n_classes):
         raise InputError(f"{name} has class {classes.max()}, but there are {n_classes}")
-    return seen, not proper and _are_logits(seen, name, non_negative=non_negative)
+    if proper:
+        return seen, False
+    finite = seen[np.isfinite(seen).all(axis=-1)]
+    off = np.abs(finite.sum(axis=-1) - 1)
+    if (off <= _ROUNDING).all() and not (finite < -_ROUNDING).any():
+        return seen, False
+    # Counts and votes are not negative either, unless the caller rules them out.
+    if not non_negative and finite.min() >= 0:
+        raise InputError(
+            f"{name} must predict probabilities, in rows that sum to 1, or logits: these rows do "
+            "not sum to 1, and no value is negative; divide counts or votes by their sum"
+        )
+    return seen, True
 
 
 def _numbers(said: Any, name: str) -> Floats:
@@ -358,20 +368,6 @@ def _numbers(said: Any, name: str) -> Floats:
         raise InputError(
             f"{name} must predict an array of numbers, got {type(said).__name__}"
         ) from error
-
-
-def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
-    """Return whether finite rows are logits, all of which may be at least 0 with `non_negative`."""
-    seen = seen[np.isfinite(seen).all(axis=-1)]
-    if (np.abs(seen.sum(axis=-1) - 1) <= _ROUNDING).all() and not (seen < -_ROUNDING).any():
-        return False
-    # Counts and votes are not negative either, unless the caller rules them out.
-    if not non_negative and seen.min() >= 0:
-        raise InputError(
-            f"{name} must predict probabilities, in rows that sum to 1, or logits: these rows do "
-            "not sum to 1, and no value is negative; divide counts or votes by their sum"
-        )
-    return True
 
 
 def is_module(model: object) -> bool:

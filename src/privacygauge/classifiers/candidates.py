@@ -151,7 +151,7 @@ class CandidateGame:
                 progress=progress,
                 total=self.n_models(measurements),
             )
-            models = training.targets()
+            models = training.part("targets", self.halves(), 0, states=training.states())
             pool, general = training.shadows()
             measured = training.pdtp(models, measurements) if measurements else None
         t = self.targets
@@ -251,9 +251,6 @@ class _Training:
         )
         return _all_trained(values, name)
 
-    def targets(self) -> NDArray[Any]:
-        return self.part("targets", self.game.halves(), 0, states=self.states())
-
     def states(self) -> tuple[int, ...]:
         streams = (
             seeds.stream(self.game.seed, "candidates", "model", i)
@@ -325,7 +322,10 @@ class _Training:
         return log_ratio(logs(with_it), logs(without), BIN)
 
     def left_out(self, learner: Learner, number: Ints) -> Floats:
-        """Return what `trained_without` returns, from the learner's leave-one-out predictions."""
+        """Return each target's probabilities without it, from leave-one-out predictions.
+
+        Shape (measurements, t, k), as the models that are trained once more give them.
+        """
         game = self.game
         t = self.game.targets
         halves = game.halves()

@@ -23,8 +23,7 @@ from privacygauge.classifiers.answers import (
     mean_answers,
     no_probabilities,
 )
-from privacygauge.classifiers.forms import ROWS, form_of, of_form
-from privacygauge.classifiers.held import Held, RecordNumbers, dense
+from privacygauge.classifiers.held import ROWS, Held, RecordNumbers, dense, form_of, of_form
 from privacygauge.classifiers.learner import Learner, LearnerTrainer, class_log_p
 from privacygauge.classifiers.ratios import own_log_p
 from privacygauge.classifiers.trainer import Cohort, Trainer
@@ -505,11 +504,17 @@ class ByRows:
         numbers = cohort.x.numbers
         k = cohort.n_classes
         asked = numbers[cohort.asked]
+        found = []
         with limited_to(1):
-            found = [
-                self._all_classes(self.model(numbers[inside], seed), asked, k)
-                for inside, seed in zip(cohort.inside, cohort.seeds, strict=True)
-            ]
+            for inside, seed in zip(cohort.inside, cohort.seeds, strict=True):
+                said, classes = self.answers(self.model(numbers[inside], seed), asked, k)
+                if not self.logits:
+                    found.append(by_class(said.values, said.logits, classes, k))
+                    continue
+                # Unlike a probability of 0, a missing logit has no value.
+                if len(classes) < k:
+                    raise InputError(f"{self.name} gives no logits of {k - len(classes)} classes")
+                found.append(said.values[..., np.argsort(classes)])
         return np.stack(found).astype(np.float32 if self.logits else np.float64, copy=False)
 
     def model(self, numbers: Ints, seed: int) -> object:
@@ -540,14 +545,6 @@ class ByRows:
         seen, logits = said(np.arange(len(numbers)))
         mean, times = average_answers(seen, lambda rows: said(rows)[0])
         return Answers(mean, logits if given is None else given, times), classes
-
-    def _all_classes(self, model: object, asked: Ints, n_classes: int) -> Floats:
-        said, classes = self.answers(model, asked, n_classes)
-        if not self.logits:
-            return by_class(said.values, said.logits, classes, n_classes)
-        if len(classes) < n_classes:
-            raise InputError(f"{self.name} gives no logits of {n_classes - len(classes)} classes")
-        return np.asarray(said.values[..., np.argsort(classes)])
 
 
 def function_name(function: object) -> str:

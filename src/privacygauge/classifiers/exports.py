@@ -7,6 +7,7 @@ file with two possible readings is refused.
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -268,25 +269,20 @@ _OPENING = ("[", "(", "{")
 
 def _list_in(text: str) -> Sequence[Any] | Mapping[str, Any] | None:
     """Return the list or object in a text: in JSON, in Python, or as numpy prints it; else None."""
+    inner = text.strip()
+    value = None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         try:
-            value = ast.literal_eval(_NUMPY.sub(r"\1", text.strip()))
+            value = ast.literal_eval(_NUMPY.sub(r"\1", inner))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
-            value = _parse_printed_array(text)
+            # As numpy prints an array, without commas; texts, or an ellipsis in place of numbers,
+            # are no list.
+            if inner.startswith("[") and inner.endswith("]"):
+                with contextlib.suppress(ValueError):
+                    value = [float(number) for number in inner[1:-1].split()]
     return value if isinstance(value, list | tuple | dict) else None
-
-
-def _parse_printed_array(text: str) -> list[float] | None:
-    """Return the numbers of an array as numpy prints it, without commas."""
-    inner = text.strip()
-    if not (inner.startswith("[") and inner.endswith("]")):
-        return None
-    try:
-        return [float(number) for number in inner[1:-1].split()]
-    except ValueError:
-        return None  # texts, or an ellipsis in place of numbers
 
 
 def encode_classes(
@@ -318,16 +314,14 @@ def encode_classes(
                 f"{name}: the labels are {len(names)} different texts ({_list(names)}), but there "
                 f"are predictions of {k} classes: name the columns p_CLASS, such as p_{names[0]}"
             )
+        how = "in alphabetical order"
         if order is not None:
             same = tuple(order) == names
-            how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
-            note = f"{_numbering_text(order)} ({how} the predictions show)"
-            return _places(truth, order, name), tuple(order), [note]
-        return (
-            _places(truth, names, name),
-            names,
-            [f"{_numbering_text(names)} (in alphabetical order)"],
-        )
+            how = f"{how}, as" if same else f"not {how}, but as"
+            how = f"{how} the predictions show"
+            names = tuple(order)
+        numbered = checks.short_list(f"{i} = {text}" for i, text in enumerate(names))
+        return _places(truth, names, name), names, [f"classes are {numbered} ({how})"]
     numbers = checks.integers(truth, f"{name}: labels")
     if not len(numbers):
         return numbers, (), []
@@ -434,8 +428,27 @@ def _scores(
             "(columns p_0, p_1, ...; of two classes one column p is enough), or logits (z_0, z_1, "
             "...)"
         )
+    # The columns of a table may name other classes than the labels do.
+    texts = [str(value) for value in np.unique(truth).tolist()]
+    for stem in (stem for _, stem in stems) if table else ():
+        keys = [x for x in given if x.startswith(f"{stem}_") and given[x].dtype.kind in "biuf"]
+        written = [key.removeprefix(f"{stem}_") for key in keys]
+        without = [text for text in texts if not any(_names_label(text, x, texts) for x in written)]
+        if len(keys) < 2 or len(without) == len(texts):
+            continue
+        if without:
+            raise InputError(
+                f"{name}: no columns p_0, p_1, ..., and no column {stem}_{without[0]} for label "
+                f"{without[0]!r}; columns of classes are {_list(keys)}"
+            )
+        raise InputError(
+            f"{name}: the labels ({_list(texts)}) are like several of the columns {_list(keys)}: "
+            "spell the classes alike in both"
+        )
     if table:
-        raise InputError(_without_scores(given, truth, name))
+        raise InputError(
+            f"{name}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(given)}"
+        )
     raise InputError(f"{name}: no key probs or logits; it has {_list(given)}")
 
 
@@ -576,7 +589,18 @@ def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         for key in (stem.replace("probs", "classes"), "top_classes", "classes"):
             which = given.get(key, column)
             if which is not column and which.ndim and _are_lists(which) and _are_lists(column):
-                return _pairs(which, column, key=key, stem=stem, name=name)
+                uneven = [
+                    row
+                    for row, (a, b) in enumerate(zip(which, column, strict=False))
+                    if not (_is_list(a) and _is_list(b) and len(a) == len(b))
+                ]
+                if uneven or len(which) != len(column):
+                    at = uneven[0] if uneven else min(len(which), len(column))
+                    raise InputError(
+                        f"{name}: {key} and {stem} must list as many classes as probabilities, row "
+                        f"{at} does not"
+                    )
+                return which, column, frozenset({key, stem})
         # Objects of class to probability, or a label and a score each, as pipelines write them.
         first = column[0]
         if isinstance(first, Mapping):
@@ -595,21 +619,6 @@ def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 
 def _are_lists(array: NDArray[Any]) -> bool:
     return array.ndim == 2 or (array.dtype == object and bool(len(array)) and _is_list(array[0]))
-
-
-def _pairs(which: NDArray[Any], column: NDArray[Any], key: str, stem: str, name: str) -> _Listed:
-    uneven = [
-        row
-        for row, (a, b) in enumerate(zip(which, column, strict=False))
-        if not (_is_list(a) and _is_list(b) and len(a) == len(b))
-    ]
-    if uneven or len(which) != len(column):
-        row = uneven[0] if uneven else min(len(which), len(column))
-        raise InputError(
-            f"{name}: {key} and {stem} must list as many classes as probabilities, row {row} does "
-            "not"
-        )
-    return which, column, frozenset({key, stem})
 
 
 def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
@@ -727,7 +736,8 @@ def _by_name(
     named = {
         written: key
         for written, key in named.items()
-        if _is_numeric(given[key]) or any(_names_label(text, written, texts) for text in texts)
+        if given[key].dtype.kind in "biuf"
+        or any(_names_label(text, written, texts) for text in texts)
     }
     columns = _columns_of(named, texts)
     if columns is None:
@@ -808,27 +818,6 @@ def _in_order(text: str) -> tuple[int, float, str]:
     return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
 
 
-def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str) -> str:
-    """Return why a table has no scores: its columns name other classes, or there are none."""
-    texts = [str(value) for value in np.unique(truth).tolist()]
-    for stem in (stem for known in _STEMS.values() for stem in known):
-        keys = [x for x in given if x.startswith(f"{stem}_") and _is_numeric(given[x])]
-        written = [key.removeprefix(f"{stem}_") for key in keys]
-        without = [text for text in texts if not any(_names_label(text, x, texts) for x in written)]
-        if len(keys) < 2 or len(without) == len(texts):
-            continue
-        if without:
-            return (
-                f"{name}: no columns p_0, p_1, ..., and no column {stem}_{without[0]} for label "
-                f"{without[0]!r}; columns of classes are {_list(keys)}"
-            )
-        return (
-            f"{name}: the labels ({_list(texts)}) are like several of the columns {_list(keys)}: "
-            "spell the classes alike in both"
-        )
-    return f"{name}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(given)}"
-
-
 def _by_bare_name(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
@@ -869,7 +858,7 @@ def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str
 
 def _numeric(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     """Return a column as numbers; the text 97.5% becomes 97.5."""
-    if _is_numeric(array):
+    if array.dtype.kind in "biuf":
         return array
     texts = [str(value).strip().removesuffix("%") for value in array.tolist()]
     try:
@@ -878,10 +867,6 @@ def _numeric(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
     except ValueError:
         pass
     raise InputError(f"{name}: column {column} must hold numbers")
-
-
-def _is_numeric(array: NDArray[Any]) -> bool:
-    return array.dtype.kind in "biuf"
 
 
 def _is_list(value: object) -> bool:
@@ -1045,10 +1030,6 @@ def _places(truth: NDArray[Any], names: Sequence[str], name: str) -> Ints:
             f"{name}: label {strange[0]!r} has no column of predictions; they are of {_list(names)}"
         )
     return np.array([place_of[str(text)] for text in texts.tolist()], np.int64)[place]
-
-
-def _numbering_text(names: Sequence[str]) -> str:
-    return "classes are " + checks.short_list(f"{i} = {text}" for i, text in enumerate(names))
 
 
 def _first_known(given: Mapping[str, Any], names: Sequence[str]) -> str | None:

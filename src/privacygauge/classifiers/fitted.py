@@ -108,24 +108,21 @@ class Says:
     def predict_proba(self, X: Held) -> Floats:
         """Return 1 for the predicted class, 0 for the others, (n, k)."""
         model = self.model
+        certain = np.eye(self.n_classes)
         if hasattr(model, "predict_proba") or is_module(model):
             answers = answers_of(model, X, self.n_classes, self.names)
-            return self._certain(answers.values.argmax(axis=1))
+            return np.asarray(certain[answers.values.argmax(axis=1)], np.float64)
         ask = getattr(model, "predict", model)
         if not callable(ask):
             raise InputError(
                 f"{type(model).__name__} says no class: give a model with predict, or a function"
             )
-        said = self._certain(self._class_of(ask, X))
         # For sampled classes, the most frequent one.
         shares, _ = average_answers(
-            said, lambda rows: self._certain(self._class_of(ask, take_records(X, rows)))
+            certain[self._class_of(ask, X)],
+            lambda rows: certain[self._class_of(ask, take_records(X, rows))],
         )
-        return self._certain(shares.argmax(axis=1))
-
-    def _certain(self, codes: Ints) -> Floats:
-        found: Floats = np.eye(self.n_classes)[codes]
-        return found
+        return np.asarray(certain[shares.argmax(axis=1)], np.float64)
 
     def _class_of(self, ask: Callable[[Held], Any], X: Held) -> Ints:
         """Return the predicted class of each record, (n,)."""

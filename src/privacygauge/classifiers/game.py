@@ -194,56 +194,44 @@ class PredictionGame:
         """
         if rounds != 1:
             raise InputError(f"predictions that were made already give one round, got {rounds}")
-        shadows = () if self.shadow is None else (self.shadow,)
-        resolved = resolution(self.target, *shadows)
-        values = signals(self.target, resolved)
-        if self.shadow is not None:
-            everything = np.arange(len(self.target))
-            index = np.arange(len(self.shadow))
-            shadow = Rows(self.shadow, index, self.shadow_features, index)
-            known = signals(self.shadow, resolved)
-            return [
-                self._round(
-                    values, everything, shadow_values=known, learnt=shadow, resolved=resolved
-                )
-            ]
         target = self.target
-        usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
+        shadows = () if self.shadow is None else (self.shadow,)
+        resolved = resolution(target, *shadows)
+        values = signals(target, resolved)
+        # The judged rows of each round, and the rows that its attacks learn from.
+        plays: list[tuple[Ints, Rows]] = []
+        if self.shadow is not None:
+            index = np.arange(len(self.shadow))
+            learnt = Rows(self.shadow, index, self.shadow_features, index)
+            plays.append((np.arange(len(target)), learnt))
+            known = signals(self.shadow, resolved)
+        else:
+            known = values
+            usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
+            for judged, others in crossfit_parts(target.labels, target.member, rng, target.units):
+                # All targets are scored, but attacks learn only from those that are compared.
+                index = others[usable[others]]
+                plays.append((judged, Rows(target, index, self.features, index)))
         dealt = []
-        for judged, others in crossfit_parts(target.labels, target.member, rng, target.units):
-            # All targets are scored, but attacks learn only from those that are compared.
-            learnt = others[usable[others]]
-            rows = Rows(target, learnt, self.features, learnt)
-            dealt.append(
-                self._round(values, judged, shadow_values=values, learnt=rows, resolved=resolved)
+        for judged, learnt in plays:
+            source = learnt.source
+            index = learnt.index
+            shadow = Shadow(
+                {name: x[index] for name, x in known.items()},
+                source.member[index],
+                source.labels[index],
+                source.units[index],
             )
+            observation = PredictionObservation(
+                {name: x[judged] for name, x in values.items()},
+                target.labels[judged],
+                shadow,
+                rows=Rows(target, judged, self.features, judged),
+                shadow_rows=learnt,
+                resolved=resolved,
+            )
+            dealt.append(Round(observation, target.member[judged], judged, target.units[judged]))
         return dealt
-
-    def _round(
-        self,
-        values: dict[str, Floats],
-        judged: Ints,
-        shadow_values: dict[str, Floats],
-        learnt: Rows,
-        resolved: Resolution,
-    ) -> Round:
-        source = learnt.source
-        index = learnt.index
-        shadow = Shadow(
-            {name: x[index] for name, x in shadow_values.items()},
-            source.member[index],
-            source.labels[index],
-            source.units[index],
-        )
-        observation = PredictionObservation(
-            {name: x[judged] for name, x in values.items()},
-            self.target.labels[judged],
-            shadow,
-            rows=Rows(self.target, judged, self.features, judged),
-            shadow_rows=learnt,
-            resolved=resolved,
-        )
-        return Round(observation, self.target.member[judged], judged, self.target.units[judged])
 
 
 PARTS = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,9 +104,15 @@ def known_of(
             # files were put together, those of either side.
             numbers = np.asarray(values)
             parts = (numbers[target.member], numbers[~target.member])
+            counts, of_member, of_others = (
+                part.dtype.kind in "iu"
+                and len(np.unique(part)) == len(part)
+                and int(part.max()) - int(part.min()) < 2 * len(part)
+                for part in (numbers, *parts)
+            )
             if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
                 reason = "it says the membership itself"
-            elif _counts_rows(numbers) or all(_counts_rows(part) for part in parts):
+            elif counts or (of_member and of_others):
                 reason = "it numbers the rows"
             elif _follows(values, target, signals):
                 reason = "it follows from the model's answers"
@@ -290,6 +296,8 @@ def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     for other texts, a tree's accuracy beyond the share of the most frequent value, relative to the
     rest.
     """
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
     code = group_codes(values)
     if code is None:
         return 0.0
@@ -300,52 +308,32 @@ def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     inside = np.bincount(code[member], minlength=groups) + 1.0
     outside = np.bincount(code[~member], minlength=groups) + 1.0
     score = np.log(inside / outside)[code]
-    return max(
-        _mean_of_sides(_told_number, score, answers, member),
-        _mean_of_sides(_told_number if ordered else _told_group, code, answers, member),
-    )
-
-
-def _mean_of_sides(
-    told: Callable[[NDArray[Any], Floats], float],
-    values: NDArray[Any],
-    answers: Floats,
-    member: Bools,
-) -> float:
-    """Return the mean of `told` over both sides, in [0, 1]; 0 for a side with too few rows."""
     found = []
-    for side in (member, ~member):
-        rows = np.flatnonzero(side)
-        enough = len(np.unique(values[rows])) > 1 and len(rows) >= _FEWEST_TOLD
-        found.append(told(values[rows], answers[rows]) if enough else 0.0)
-    return float(np.clip(np.mean(found), 0.0, 1.0))
-
-
-def _told_number(truth: NDArray[Any], answers: Floats) -> float:
-    from sklearn.tree import DecisionTreeRegressor
-
-    said = _said_by_halves(DecisionTreeRegressor, truth, answers)
-    return float(spearmanr(said, truth).statistic) if np.ptp(said) > 0 else 0.0
-
-
-def _told_group(truth: NDArray[Any], answers: Floats) -> float:
-    from sklearn.tree import DecisionTreeClassifier
-
-    said = _said_by_halves(DecisionTreeClassifier, truth, answers)
-    most = float(np.bincount(truth).max()) / len(truth)
-    return (float(np.mean(said == truth)) - most) / (1 - most)
-
-
-def _said_by_halves(kind: Callable[..., Any], truth: NDArray[Any], answers: Floats) -> Floats:
-    """Return a tree's cross-fitted predictions, (n,): each half from a tree learnt on the other."""
-    n = len(truth)
-    # A fixed seed: every audit of n rows splits them into the same halves.
-    half = np.asarray(seeds.stream(0, "halves of a side").permutation(n) < n // 2, np.bool_)
-    said = np.empty(len(truth))
-    for known, asked in ((half, ~half), (~half, half)):
-        tree = kind(max_depth=8, min_samples_leaf=8, random_state=0)
-        said[asked] = tree.fit(answers[known], truth[known]).predict(answers[asked])
-    return said
+    for truth, is_number in ((score, True), (code, ordered)):
+        of_sides = []
+        for side in (member, ~member):
+            own = truth[side]
+            seen = answers[side]
+            # A side with too few rows, or with one value, shows nothing.
+            if len(np.unique(own)) < 2 or len(own) < _FEWEST_TOLD:
+                of_sides.append(0.0)
+                continue
+            n = len(own)
+            # A fixed seed: every audit of n rows splits them into the same halves.
+            half = np.asarray(seeds.stream(0, "halves of a side").permutation(n) < n // 2, np.bool_)
+            kind = DecisionTreeRegressor if is_number else DecisionTreeClassifier
+            said = np.empty(n)
+            # Cross-fitted: each half is predicted by a tree that learnt on the other.
+            for known, asked in ((half, ~half), (~half, half)):
+                tree = kind(max_depth=8, min_samples_leaf=8, random_state=0)
+                said[asked] = tree.fit(seen[known], own[known]).predict(seen[asked])
+            if is_number:
+                of_sides.append(float(spearmanr(said, own).statistic) if np.ptp(said) > 0 else 0.0)
+            else:
+                most = float(np.bincount(own).max()) / n
+                of_sides.append((float(np.mean(said == own)) - most) / (1 - most))
+        found.append(float(np.clip(np.mean(of_sides), 0.0, 1.0)))
+    return max(found)
 
 
 _FEWEST_TOLD = 40
@@ -599,7 +587,9 @@ def _says_when(name: str, values: NDArray[Any]) -> bool:
         return bool(words & _TIMES)
     if array.dtype.kind not in "OSU":
         return False
-    return all(_MONTHS.fullmatch(level) for level in _levels_of_texts(array) if level)
+    # Missing values are empty texts here, which say nothing.
+    levels = {"" if x is None or x != x else str(x) for x in array.tolist()}
+    return all(_MONTHS.fullmatch(level) for level in levels if level)
 
 
 def _says_whence(name: str, values: NDArray[Any]) -> bool:
@@ -615,7 +605,7 @@ def _says_whence(name: str, values: NDArray[Any]) -> bool:
         return True
     if array.dtype.kind not in "OSU":
         return False
-    levels = _levels_of_texts(array)
+    levels = {"" if x is None or x != x else str(x) for x in array.tolist()}
     if len(levels) > _MOST_PLACES:
         return False
     for level in levels:
@@ -625,11 +615,6 @@ def _says_whence(name: str, values: NDArray[Any]) -> bool:
         if level and (text in IN_WORDS | OUT_WORDS or words & _SIDES or not words):
             return False
     return True
-
-
-def _levels_of_texts(array: NDArray[Any]) -> list[str]:
-    """Return the distinct texts of a column, empty for missing ones."""
-    return sorted({"" if x is None or x != x else str(x) for x in array.tolist()})
 
 
 _YEARS = (1900, 2100)
@@ -648,15 +633,6 @@ _SIDES = frozenset(
     | {"val", "valid", "validation", "dev", "eval", "fold", "split", "part", "set"}
 )
 """Words in a text that name a side or a fold, rather than an origin."""
-
-
-def _counts_rows(numbers: NDArray[Any]) -> bool:
-    """Return whether whole numbers are distinct and have few gaps, as row numbers do."""
-    return bool(
-        numbers.dtype.kind in "iu"
-        and len(np.unique(numbers)) == len(numbers)
-        and int(numbers.max()) - int(numbers.min()) < 2 * len(numbers)
-    )
 
 
 def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]) -> bool:

@@ -561,4 +561,4 @@ def _ways(
 
 
 _BUCKETS = 128
-"""Number of columns that all categories together share in `_places`."""
+"""Number of columns that all categories together share when distances are measured."""

@@ -357,7 +357,9 @@ class FittedStandardised:
         if self.learner.is_invariant:
             return self.inner.log_p_without(rows)
         if isinstance(self.inner, Rescaled):
-            return self.inner.log_p_without_on(rows, self._squares_without(rows))
+            once = np.ones(len(self.x))
+            squares = squares_without(self.scale.applied(self.x), once, rows, self.scale)
+            return self.inner.log_p_without_on(rows, squares)
         found = np.full((len(rows), self.n_classes), np.nan)
         for same, scale, rest in self._without(rows):
             # Equal records get equal answers: one query serves them all.
@@ -370,16 +372,13 @@ class FittedStandardised:
         if self.learner.is_invariant:
             return self.inner.log_p_without_at(rows, self.scale.applied(asked))
         if isinstance(self.inner, Rescaled):
-            squares = self._squares_without(rows)
+            once = np.ones(len(self.x))
+            squares = squares_without(self.scale.applied(self.x), once, rows, self.scale)
             return self.inner.log_p_without_on_at(rows, squares, self.scale.applied(asked))
         found = np.full((len(rows), len(asked), self.n_classes), np.nan)
         for same, scale, rest in self._without(rows):
             found[same] = rest.log_p(scale.applied(asked))
         return found
-
-    def _squares_without(self, rows: Ints) -> Floats:
-        once = np.ones(len(self.x))
-        return squares_without(self.scale.applied(self.x), once, rows, self.scale)
 
     def _without(self, rows: Ints) -> Iterator[tuple[Ints, Scale, Fitted]]:
         """Yield places of equal records among the rows, and the model trained without one of them.

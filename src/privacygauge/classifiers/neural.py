@@ -45,9 +45,7 @@ class Network:
     """Batch size, at least 1."""
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        checks.at_least(1, hidden=self.hidden, epochs=self.epochs, batch=self.batch)
         checks.positive(learning_rate=self.learning_rate)
         if not 0 <= self.penalty < np.inf:
             raise InputError(f"penalty must be finite and at least 0, got {self.penalty}")
@@ -226,7 +224,7 @@ class NeuralShokri:
     """Largest number of shadow records to learn from, drawn at random."""
 
     def __post_init__(self) -> None:
-        _require_positive(least=self.least, most=self.most)
+        checks.at_least(1, least=self.least, most=self.most)
 
     name = "neural-shokri"
 
@@ -285,7 +283,7 @@ class NeuralNasr:
     """Largest number of shadow records to learn from, drawn at random."""
 
     def __post_init__(self) -> None:
-        _require_positive(most=self.most)
+        checks.at_least(1, most=self.most)
 
     name = "neural-nasr"
 
@@ -331,7 +329,7 @@ class Untargeted:
     """Largest number of shadow rows to learn from: all rows of records that are drawn at random."""
 
     def __post_init__(self) -> None:
-        _require_positive(models=self.models, most=self.most)
+        checks.at_least(1, models=self.models, most=self.most)
 
     name = "untargeted"
 
@@ -371,9 +369,3 @@ class Untargeted:
 
 def _with_labels(rows: Rows, labels: Ints) -> Inputs:
     return np.hstack([prediction_inputs(rows), one_hot(labels, rows.source.n_classes)])
-
-
-def _require_positive(**values: int) -> None:
-    for name, value in values.items():
-        if value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}")

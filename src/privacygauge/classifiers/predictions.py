@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,13 +108,6 @@ class Predictions:
     def with_notes(self, first: Sequence[str]) -> Predictions:
         """Return the same predictions with further notes, which come before their own."""
         return replace(self, notes=(*first, *self.notes))
-
-    def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield row slices with their values as float64.
-
-        A block may be changed, and is valid until the next one.
-        """
-        yield from blocks_of(self.values)
 
     def parts(self, n_parts: int) -> list[Predictions]:
         """Return at most `n_parts` ranges of consecutive rows, as views."""
@@ -276,7 +269,10 @@ def predictions(
 
 
 def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """Yield row slices of a matrix with their values as float64, in one reused buffer."""
+    """Yield row slices of a matrix with their values as float64, in one reused buffer.
+
+    A block may be changed, and is valid until the next one.
+    """
     n, k = values.shape
     step = max(1, BLOCK // max(k, 1))
     space = np.empty((min(step, n), k))
@@ -599,12 +595,6 @@ class Pool:
         """(k, n, c) Answers to the targets themselves."""
         return self.answers if self.answers.ndim == 3 else self.answers[:, :, 0]
 
-    def query(self, number: int) -> Pool:
-        """Return the answers to one of the queries; 0 is the targets themselves."""
-        if self.answers.ndim == 3:
-            return self
-        return replace(self, answers=self.answers[:, :, number])
-
     def models(self, some: slice) -> Pool:
         """Return the pool of a slice of the models."""
         return replace(self, answers=self.answers[some], inside=self.inside[some])
@@ -644,6 +634,8 @@ class LogitPool:
     first: Pool
     """Whole predictions of the first models, as logits."""
 
+    logits: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         inside = self.inside
         inside = (
@@ -662,11 +654,6 @@ class LogitPool:
 
     def __len__(self) -> int:
         return len(self.inside)
-
-    @property
-    def logits(self) -> bool:
-        """True: the predictions are logits."""
-        return True
 
     @property
     def labels(self) -> Ints:

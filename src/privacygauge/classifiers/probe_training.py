@@ -121,14 +121,10 @@ def try_trainer(trainer: Trainer, x: Held, y: Ints) -> Trainer:
     InputError
         One line: the function, its expected output, and its actual output.
     """
-    if isinstance(trainer, Estimators):
-        return trainer if trainer.tried or numeric(x) is not None else _try_on_few(trainer, x, y)
-    if isinstance(trainer, Function | ByRows) and not trainer.tried:
-        return _try_on_few(trainer, x, y)
-    return trainer
-
-
-def _try_on_few(trainer: Tried, x: Held, y: Ints) -> Trainer:
+    if not isinstance(trainer, Tried) or trainer.tried:
+        return trainer
+    if isinstance(trainer, Estimators) and numeric(x) is not None:
+        return trainer
     classes = np.unique(y)
     each = max(2, min(EACH, MOST // len(classes)))
     places = [np.flatnonzero(y == c) for c in classes]

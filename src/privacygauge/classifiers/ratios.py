@@ -113,8 +113,11 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
     """
     silent = _silent(with_it), _silent(without)
     if width:
-        with_it = _binned_logs(with_it, width)
-        without = _binned_logs(without, width)
+        # A classifier without an answer has none in bins either.
+        with_it, without = (
+            np.where(np.isnan(p), np.nan, np.log(bin_centres(np.where(np.isnan(p), 0.0, p), width)))
+            for p in (np.exp(with_it), np.exp(without))
+        )
     with np.errstate(invalid="ignore"):
         difference = np.abs(with_it - without)
     # The difference of the logs of two zeros is undefined.
@@ -133,12 +136,6 @@ def _silent(log_p: Floats) -> Bools:
             "give the logarithms of probabilities"
         )
     return np.asarray(np.isnan(largest), np.bool_)
-
-
-def _binned_logs(log_p: Floats, width: float) -> Floats:
-    p = np.exp(log_p)
-    known = ~np.isnan(p)
-    return np.where(known, np.log(bin_centres(np.where(known, p, 0.0), width)), np.nan)
 
 
 def cap(width: float) -> float:

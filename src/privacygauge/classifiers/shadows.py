@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, cast
@@ -46,7 +46,14 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
     For networks it includes the names and shapes of their weights, at the cohort's numbers of
     features and classes, and the classes of their layers.
     """
-    makes = [make for trainer in trainers for make in _makes(trainer)]
+    makes: list[Make] = []
+    for trainer in trainers:
+        chain = [trainer]
+        while isinstance(chain[-1], Wrapping):
+            chain.append(chain[-1].inner)
+        # Trainers with a field `networks` change the training of these.
+        known = [getattr(one, "networks", one) for one in reversed(chain)]
+        makes += [networks.make for networks in known if isinstance(networks, Networks)]
     modules = []
     weights = {}
     for make in makes:
@@ -63,16 +70,6 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
             modules += [type(module) for module in made.modules()]
     found = code_of(*trainers, *modules)
     return Code({**found.digests, **weights}, found.unchecked)
-
-
-def _makes(trainer: Trainer) -> Iterator[Make]:
-    """Yield the network factories of a trainer, or of the trainer that it wraps."""
-    if isinstance(trainer, Wrapping):
-        yield from _makes(trainer.inner)
-    # Trainers with a field `networks` change the training of these.
-    networks = getattr(trainer, "networks", trainer)
-    if isinstance(networks, Networks):
-        yield networks.make
 
 
 Progress = Callable[[int, int], None]

@@ -18,7 +18,7 @@ from joblib import Parallel, cpu_count, delayed
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from privacygauge.classifiers.predictions import BLOCK, Pool, Predictions
+from privacygauge.classifiers.predictions import BLOCK, Pool, Predictions, blocks_of
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -161,7 +161,7 @@ def _step(values: NDArray[Any], smallest: float, unit: float) -> float:
         # Every float16 is a multiple of its smallest number.
         if values.dtype == np.float16 and step == _SUBNORMAL:
             return step
-        blocks = chain([_sample_values(values)], _native(values))
+        blocks = chain([values[:: max(1, values.size // _SAMPLE)]], _native(values))
         scaled = (block.astype(np.float64) / step for block in blocks)
         if all((np.abs(x - np.rint(x)) <= rounding).all() for x in scaled):
             return step
@@ -170,7 +170,8 @@ def _step(values: NDArray[Any], smallest: float, unit: float) -> float:
 
 def _unit(values: NDArray[Any]) -> float:
     """Return the spacing of numbers just below 1 in the narrowest type that holds some values."""
-    some = _sample_values(values).astype(np.float64)
+    # A sample of rows far apart decides most questions.
+    some = values[:: max(1, values.size // _SAMPLE)].astype(np.float64)
     for narrow in (np.float16, np.float32):
         if values.dtype.itemsize > np.dtype(narrow).itemsize:
             with np.errstate(under="ignore"):
@@ -178,11 +179,6 @@ def _unit(values: NDArray[Any]) -> float:
             if fits:
                 return float(np.finfo(narrow).epsneg)
     return float(np.finfo(values.dtype).epsneg)
-
-
-def _sample_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a sample of values that is enough to decide most questions, from rows far apart."""
-    return values[:: max(1, values.size // _SAMPLE)]
 
 
 BIN = 0.01
@@ -266,7 +262,7 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
     result = {name: np.empty(len(predictions)) for name in SIGNALS}
     # Work space for every block; its size is known with the first one.
     space: Floats = np.empty((2, 0, 0))
-    for rows, block in predictions.blocks():
+    for rows, block in blocks_of(predictions.values):
         # Arrays allocated per block would be returned to the system in between.
         space = space if space.size else np.empty((2, *block.shape))
         of = _from_logits if predictions.logits else _from_probs
@@ -276,11 +272,12 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
         result["confidence"][rows] = parts.p[y]
         result["loss"][rows] = parts.log_p[y]
         result["scaled-logit"][rows] = parts.log_p[y] - parts.log_rest[y]
-        result["entropy"][rows] = _dot(parts.p, parts.log_p)
+        result["entropy"][rows] = np.einsum("ij,ij->i", parts.p, parts.log_p)
         outer = parts.rest * parts.log_p[y]
         # Excluded rather than subtracted later: nothing cancels for confident predictions.
         parts.log_rest[y] = 0.0
-        result["modified-entropy"][rows] = outer + _dot(parts.p, parts.log_rest)
+        others = np.einsum("ij,ij->i", parts.p, parts.log_rest)
+        result["modified-entropy"][rows] = outer + others
     return result
 
 
@@ -298,7 +295,7 @@ def gains(predictions: Predictions) -> tuple[Floats, float]:
     squares = 0.0
     own = np.empty(n)
     total = np.zeros(predictions.n_classes)
-    for rows, block in predictions.blocks():
+    for rows, block in blocks_of(predictions.values):
         p = softmax(block, axis=1) if predictions.logits else block
         own[rows] = p[np.arange(len(p)), predictions.labels[rows]]
         total += p.sum(axis=0)
@@ -320,7 +317,7 @@ def knowledge_of_classes(predictions: Predictions) -> float:
     total = np.zeros(k)
     products = np.zeros((k, k))
     own = 0.0
-    for rows, block in predictions.blocks():
+    for rows, block in blocks_of(predictions.values):
         p = softmax(block, axis=1) if predictions.logits else np.asarray(block, np.float64)
         own += float(p[np.arange(len(p)), predictions.labels[rows]].sum())
         total += p.sum(axis=0)
@@ -337,7 +334,7 @@ def knowledge_of_classes(predictions: Predictions) -> float:
 def top_probability(predictions: Predictions) -> Floats:
     """Return the largest predicted probability of each record, (n,) in [1/k, 1]."""
     result = np.empty(len(predictions))
-    for rows, block in predictions.blocks():
+    for rows, block in blocks_of(predictions.values):
         largest = block.max(axis=1)
         if predictions.logits:
             largest = 1.0 / np.exp(block - largest[:, None]).sum(axis=1)
@@ -411,8 +408,3 @@ def _parts(
     rests[top] = np.maximum(rests[top], least)
     np.log(rests, out=rests)
     return _Parts(p=p, log_p=log_p, log_rest=rests, rest=rest, label=y, correct=top[1] == y[1])
-
-
-def _dot(a: Floats, b: Floats) -> Floats:
-    product: Floats = np.einsum("ij,ij->i", a, b)
-    return product

@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifiers.exports import members_of
-from privacygauge.classifiers.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
-from privacygauge.classifiers.held import Held, RecordNumbers, is_frame, take_records
+from privacygauge.classifiers.held import (
+    CATEGORIES,
+    IMAGES,
+    NUMBERS,
+    ROWS,
+    Held,
+    RecordNumbers,
+    is_frame,
+    take_records,
+)
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
 from privacygauge.datasets.archives import Content

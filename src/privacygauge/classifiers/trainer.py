@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifiers.held import Held, take_records
+from privacygauge.classifiers.held import ROWS, Held, described_form, take_records
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 
@@ -94,6 +94,23 @@ class Trainer(Protocol):
             ``queries`` above 1, shape (m, a, queries, n_classes): the record itself first, then
             views of it, the same ones for every model.
         """
+
+
+def on_records_made_up(trainer: Trainer) -> str:
+    """Return the trainer's form, for audits that construct records in that form.
+
+    Raises
+    ------
+    InputError
+        If it looks records up by their numbers.
+    """
+    form = described_form(trainer.describe())
+    if form == ROWS:
+        raise InputError(
+            f"{trainer.name} trains by the numbers of records, and this audit asks about records "
+            "that it makes up: give a function of features, classes and a random state"
+        )
+    return form
 
 
 def queries_of(trainer: Trainer) -> int:

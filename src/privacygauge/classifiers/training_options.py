@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.classifiers.forms import standardise_columns
 from privacygauge.kinds.request import Request, missing_option, separator_option
 from privacygauge.runs.options import Role, asks, option
 
@@ -173,7 +172,12 @@ def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) 
     A finished run is read instead of importing code. `member` is the column that marks the records
     an existing model was trained on.
     """
-    from privacygauge.classifiers.forms import IMAGES, NUMBERS, described_form
+    from privacygauge.classifiers.held import (
+        IMAGES,
+        NUMBERS,
+        described_form,
+        standardise_columns,
+    )
     from privacygauge.classifiers.named import NETWORKS, trainer_named
     from privacygauge.classifiers.probe_training import try_trainer, with_class_names
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifiers.held import Held, keys, numeric
 from privacygauge.classifiers.neighbours import blocks_in_order, clustered_points, people_in_order
-from privacygauge.classifiers.predictions import Predictions
+from privacygauge.classifiers.predictions import Predictions, blocks_of
 from privacygauge.classifiers.signals import Resolution, resolution
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -115,7 +115,7 @@ def settle_units(
         shown = units.number_units(units.fingerprints(target.values))
         if not target.logits:
             sure = np.empty(len(target), np.bool_)
-            for block_rows, block in target.blocks():
+            for block_rows, block in blocks_of(target.values):
                 sure[block_rows] = block.max(axis=1) >= 1 - _SURE
             shown[sure] = len(shown) + np.flatnonzero(sure)
         key = _apart_by(others, shown)
@@ -172,7 +172,7 @@ def settle_units(
         )
         target = replace(target, unit=checks.frozen(unit))
     if features is None:
-        target, said = _with_people_in_order(target)
+        target, said = _with_neighbours_in_order(target)
         warnings += said
         unit = target.unit
     # One row per unit: distant views of a record may not all be joined, so what is left is tested.
@@ -231,41 +231,37 @@ _STANDARD_ERRORS = 3.0
 """Smallest difference of the sides' shares of repeated units, in standard errors."""
 
 
-def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
-    """Return the predictions with similar adjacent rows joined into units, and a warning if so."""
+def _with_neighbours_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
+    """Return the predictions with adjacent rows of one person or block as units, and warnings."""
     values = np.asarray(target.values, np.float64)
     if not target.logits:
         values = np.log(np.maximum(values, _LEAST))
-    values = values - values.mean(axis=1, keepdims=True)
     # Centred log-probabilities equal centred logits, so both kinds are compared on one scale.
+    values = values - values.mean(axis=1, keepdims=True)
+    warnings = []
     people = people_in_order(values, target.labels, target.member)
-    if people is None:
-        return _with_blocks_in_order(target, values)
-    linked = int(np.count_nonzero(repeated_rows(people)))
-    unit = people if target.unit is None else units.join_units(people, target.unit)
-    n_units = checks.n_distinct(unit)
-    said = (
-        f"{linked:,} of {len(people):,} rows stand next to others of their class and side that are "
-        "answered far more alike than rows a few dozen places away, as several rows of one person "
-        f"are: such rows count as one, so that {n_units:,} units are left; {WAY_OUT}"
-    )
-    target, further = _with_blocks_in_order(replace(target, unit=checks.frozen(unit)), values)
-    return target, [said, *further]
-
-
-def _with_blocks_in_order(target: Predictions, values: Floats) -> tuple[Predictions, list[str]]:
-    """Return the predictions with blocks of rows as units, and a warning if there are any."""
+    if people is not None:
+        linked = int(np.count_nonzero(repeated_rows(people)))
+        unit = people if target.unit is None else units.join_units(people, target.unit)
+        n_units = checks.n_distinct(unit)
+        warnings.append(
+            f"{linked:,} of {len(people):,} rows stand next to others of their class and side that "
+            "are answered far more alike than rows a few dozen places away, as several rows of one "
+            f"person are: such rows count as one, so that {n_units:,} units are left; {WAY_OUT}"
+        )
+        target = replace(target, unit=checks.frozen(unit))
+    # Dependence within the people that were just found does not count as that of a block.
     blocks = blocks_in_order(values, target.labels, target.member, target.units)
-    if blocks is None:
-        return target, []
-    unit = blocks if target.unit is None else units.join_units(blocks, target.unit)
-    said = (
-        "members and non-members stand in stretches in the file, longer than single rows would by "
-        "chance, and the answers to neighbours in a stretch depend on each other, as those of a "
-        f"recording or of one person do: {checks.n_distinct(unit):,} blocks of such rows count as "
-        f"units; {WAY_OUT}"
-    )
-    return replace(target, unit=checks.frozen(unit)), [said]
+    if blocks is not None:
+        unit = blocks if target.unit is None else units.join_units(blocks, target.unit)
+        warnings.append(
+            "members and non-members stand in stretches in the file, longer than single rows would "
+            "by chance, and the answers to neighbours in a stretch depend on each other, as those "
+            f"of a recording or of one person do: {checks.n_distinct(unit):,} blocks of such rows "
+            f"count as units; {WAY_OUT}"
+        )
+        target = replace(target, unit=checks.frozen(unit))
+    return target, warnings
 
 
 _LEAST = 1e-4

@@ -1,30 +1,47 @@
-"""The white-box game: gradients of a torch module, and an attack on them (Nasr et al. 2019)."""
+"""The white-box game: gradients of a torch module, an attack on them, and the audit with both.
+
+After Nasr, Shokri & Houmansadr (2019).
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from privacygauge.classifiers.attacked import missing_classes, require_other_rows
+from privacygauge.classifiers.audit.predictions import (
+    DealtGame,
+    PredictionAuditOptions,
+    assemble,
+    game_description,
+)
+from privacygauge.classifiers.audit.result import Audit
 from privacygauge.classifiers.estimators import require_records
 from privacygauge.classifiers.game import PredictionGame, PredictionObservation, rarer
+from privacygauge.classifiers.known import comparison_of
 from privacygauge.classifiers.networks.engines import layers_of
 from privacygauge.classifiers.networks.task import the_torch
 from privacygauge.classifiers.neural import Inputs, Network, NeuralNasr, one_hot, standardise_both
 from privacygauge.classifiers.predictions import Predictions, predictions
 from privacygauge.classifiers.suite import prediction_attacks
-from privacygauge.core import checks
+from privacygauge.classifiers.units_of_rows import settle_units
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Round, Scores, Shadow
 from privacygauge.core.rules import Cut
 from privacygauge.errors import InputError
+from privacygauge.kinds.one_line import KEEPING, one_line
+from privacygauge.kinds.session import Session
+from privacygauge.runs.options import Options, keyword
 
 if TYPE_CHECKING:
     import torch
@@ -99,7 +116,20 @@ def white_box_signals(
             f"{int(labels.max())}: are classes counted from 1?"
         )
     # The answers were checked first, so that engines meet only modules that return (n, k) logits.
-    name = _choice(own, asked, classes) if engine is None else engine
+    name = engine
+    if name is None and layers_of(own) is not None:
+        name = "dense"
+    elif name is None:
+        # The loop is right for any module but slow: vmap must reproduce it on two records.
+        expected = _norms_by_loop(own, asked[:2], classes[:2])
+        name = "loop"
+        try:
+            found = _norms_by_vmap(own, asked[:2], classes[:2])
+        except _REFUSALS:
+            pass
+        else:
+            if np.allclose(found, expected, rtol=1e-9, atol=1e-12):
+                name = "vmap"
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
     if name == "dense" and layers_of(own) is None:
@@ -115,7 +145,9 @@ def white_box_signals(
     ]
     return WhiteBoxSignals(
         # A dict keeps the order of the parameters, a set does not.
-        layers=tuple(dict.fromkeys(_layer(name) for name, _ in own.named_parameters())),
+        layers=tuple(
+            dict.fromkeys(name.rpartition(".")[0] or name for name, _ in own.named_parameters())
+        ),
         norms=np.concatenate(parts),
         logits=logits,
         labels=np.array(labels),
@@ -150,22 +182,6 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     return logits.cpu().numpy(), hidden.flatten(1).cpu().numpy()
 
 
-def _layer(parameter: str) -> str:
-    return parameter.rpartition(".")[0] or parameter
-
-
-def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> str:
-    if layers_of(own) is not None:
-        return "dense"
-    # The loop is right for any module but slow: vmap must reproduce it on two records.
-    expected = _norms_by_loop(own, asked[:2], classes[:2])
-    try:
-        found = _norms_by_vmap(own, asked[:2], classes[:2])
-    except _REFUSALS:
-        return "loop"
-    return "vmap" if np.allclose(found, expected, rtol=1e-9, atol=1e-12) else "loop"
-
-
 def _dense(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
     import torch
 
@@ -190,7 +206,8 @@ def _dense(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> 
         slope.square().sum(1) * (given.square().sum(1) + bias)
         for slope, given, bias in zip(slopes, inputs, biases, strict=True)
     ]
-    return _numpy(torch.stack(squares, 1).detach().sqrt())
+    norms: Floats = torch.stack(squares, 1).detach().sqrt().cpu().numpy()
+    return norms
 
 
 def _norms_by_vmap(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> Floats:
@@ -228,13 +245,10 @@ def _by_layer(names: Sequence[str], squares: Sequence[torch.Tensor]) -> Floats:
     """Return the norms of layers, (n, l), from the squared norms of their parameters."""
     total: dict[str, Any] = {}
     for name, square in zip(names, squares, strict=True):
-        total[_layer(name)] = total.get(_layer(name), 0.0) + square
-    return _numpy(the_torch().stack(list(total.values()), 1).sqrt())
-
-
-def _numpy(values: torch.Tensor) -> NDArray[Any]:
-    array: NDArray[Any] = values.detach().cpu().numpy()
-    return array
+        layer = name.rpartition(".")[0] or name
+        total[layer] = total.get(layer, 0.0) + square
+    norms = the_torch().stack(list(total.values()), 1).sqrt()
+    return np.asarray(norms.detach().cpu().numpy(), np.float64)
 
 
 _ENGINES: dict[str, Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], Floats]] = {
@@ -256,14 +270,6 @@ class ShadowModule:
     """(m,) Classes of the records, in 0..k-1."""
     member: ArrayLike
     """(m,) True where the record was in its training set; both kinds must occur."""
-
-
-def white_box_side(
-    model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike
-) -> WhiteBoxSide:
-    """Return the white-box signals of records with known membership."""
-    signals = white_box_signals(model, x, y)
-    return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,34 +420,33 @@ class WhiteBoxGame:
         The bits came with the data and are not drawn again, so `rounds` must be 1.
         """
         shadow = None if self.shadow is None else self.shadow.predictions
-        seen = PredictionGame(self.target.predictions, shadow).deal(rounds, rng)
-        return [self._from_inside(one) for one in seen]
-
-    def _from_inside(self, seen: Round) -> Round:
-        """Return the round with the white-box signals added to its observation."""
-        outside = seen.observation
-        assert isinstance(outside, PredictionObservation)  # it comes from a game on predictions
-        assert outside.rows is not None
-        assert outside.shadow_rows is not None
-        assert outside.shadow is not None
-        own = self.target.signals[outside.rows.index]
-        theirs = (self.shadow or self.target).signals[outside.shadow_rows.index]
-        known = outside.shadow
-        observation = WhiteBoxObservation(
-            {**outside.signals, GRADIENT_NORM: -own.norm},
-            outside.stratum,
-            Shadow(
-                {**known.signals, GRADIENT_NORM: -theirs.norm},
-                known.member,
-                known.stratum,
-                known.unit,
-            ),
-            rows=outside.rows,
-            shadow_rows=outside.shadow_rows,
-            white_box=own,
-            shadow_white_box=theirs,
-        )
-        return Round(observation, seen.secret, seen.target, seen.unit)
+        dealt = []
+        for seen in PredictionGame(self.target.predictions, shadow).deal(rounds, rng):
+            # The round as seen from outside, with the white-box signals added.
+            outside = seen.observation
+            assert isinstance(outside, PredictionObservation)  # it comes from a game on predictions
+            assert outside.rows is not None
+            assert outside.shadow_rows is not None
+            assert outside.shadow is not None
+            own = self.target.signals[outside.rows.index]
+            theirs = (self.shadow or self.target).signals[outside.shadow_rows.index]
+            known = outside.shadow
+            observation = WhiteBoxObservation(
+                {**outside.signals, GRADIENT_NORM: -own.norm},
+                outside.stratum,
+                Shadow(
+                    {**known.signals, GRADIENT_NORM: -theirs.norm},
+                    known.member,
+                    known.stratum,
+                    known.unit,
+                ),
+                rows=outside.rows,
+                shadow_rows=outside.shadow_rows,
+                white_box=own,
+                shadow_white_box=theirs,
+            )
+            dealt.append(Round(observation, seen.secret, seen.target, seen.unit))
+        return dealt
 
 
 @dataclass(frozen=True)
@@ -503,10 +508,10 @@ class WhiteBox:
 
     def _inputs(self, seen: WhiteBoxSignals) -> Inputs:
         kinds: dict[str, NDArray[Any]] = {
-            "gradients": _log(seen.norms),
+            "gradients": np.log(np.maximum(seen.norms, _FLOOR)),
             "slopes": seen.slope,
             "activations": seen.hidden,
-            "loss": _log(seen.loss[:, None]),
+            "loss": np.log(np.maximum(seen.loss[:, None], _FLOOR)),
             "label": one_hot(seen.labels, seen.logits.shape[1]),
         }
         return np.hstack([kinds[part] for part in self.parts]).astype(np.float32)
@@ -523,5 +528,137 @@ def white_box_attacks() -> tuple[Attack, ...]:
     )
 
 
-def _log(values: Floats) -> Floats:
-    return np.log(np.maximum(values, _FLOOR))
+_BLACK_BOX = "Sees the model's full prediction and the true class of a record (black box)"
+_WHITE_BOX = (
+    "Holds the model's weights and sees the gradient of a record's loss (white box), its full "
+    "prediction and its true class"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhiteBoxOptions(Options):
+    """An audit of a torch network against an adversary who holds its weights."""
+
+    attacks: Sequence[Attack] | None = keyword(
+        "Attacks; default: the suite of `white_box_attacks`.", default=None
+    )
+    estimator: Estimator | None = keyword(
+        "Estimator of the privacy risk score; default: isotonic regression.", default=None
+    )
+    allow_missing_classes: bool = keyword(
+        "Whether classes without shadow records may use the global threshold.", default=False
+    )
+    shadow: ShadowModule | None = keyword(
+        "Shadow model that the adversary learns from. Default: it knows the membership of two "
+        "fifths of the records, learns on these, and is judged on another fifth, in turn.",
+        default=None,
+    )
+    drawn: bool = keyword("Whether fair, independent coins chose the members.", default=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.kinds(self.attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+        checks.kind(self.estimator, "estimator", "learn", "pg.attacks.Isotonic()")
+        checks.kind(
+            self.shadow, "shadow", ShadowModule, "pg.attacks.ShadowModule(model, x, y, member)"
+        )
+
+    def run(
+        self,
+        model: torch.nn.Module,
+        x: ArrayLike,
+        y: ArrayLike,
+        member: ArrayLike,
+        *,
+        slices: Mapping[str, ArrayLike] | None = None,
+        ids: ArrayLike | None = None,
+        unit: ArrayLike | None = None,
+        session: Session = Session("white-box"),
+    ) -> Audit:
+        """Audit a torch network against an adversary who holds its weights.
+
+        Attacks with access to gradients and attacks on predictions play on the same records, so
+        that the difference is what the weights add.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            Takes (n, d) features and returns (n, k) logits. It is copied, not changed.
+        x : array_like, shape (n, d)
+        y : array_like of int, shape (n,)
+            Classes in 0..k-1.
+        member : array_like of bool, shape (n,)
+            True where the record was in the training set; both kinds must occur.
+        slices, ids, unit
+            As in `audit_model`; parts keep the records of a person together, too.
+        session : Session, optional
+            Seed, level, run folder and workers.
+
+        Returns
+        -------
+        Audit
+
+        Raises
+        ------
+        InputError
+            One line: what is wrong, and the way out.
+
+        Notes
+        -----
+        Nasr, Shokri & Houmansadr (2019), section III; compared with attacks on predictions as in
+        Song & Mittal (2021), section 3.3.4 and Table 5.
+        """
+        shadow = self.shadow
+        signals = white_box_signals(model, x, y)
+        target = WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))
+        own = None
+        if shadow is not None:
+            theirs = white_box_signals(shadow.model, shadow.x, shadow.y)
+            own = WhiteBoxSide(theirs, checks.bools(shadow.member, "member", length=len(theirs)))
+        seen = predictions(
+            logits=signals.logits,
+            labels=signals.labels,
+            member=target.member,
+            ids=ids,
+            columns=slices,
+            unit=unit,
+            name="target model",
+        )
+        owned = settle_units(seen, drawn=self.drawn, features=np.asarray(x))
+        seen = owned.target
+        # The units that were settled on the predictions hold for the gradients, too.
+        game = WhiteBoxGame(replace(target, unit=seen.unit), own)
+        known = None if own is None else own.predictions
+        require_other_rows(seen, known)
+        engine = {"model": type(model).__name__, "gradients": signals.engine}
+        outside = game_description(seen, known, self.drawn)
+        game_in_words = replace(
+            outside,
+            name="membership inference with the weights",
+            adversary=outside.adversary.replace(_BLACK_BOX, _WHITE_BOX),
+        )
+        rounds = game.deal(1, seeds.stream(session.seed, "deal"))
+        comparison, unused = comparison_of(
+            rounds, owned, session.seed, session.level, features=np.asarray(x), drawn=self.drawn
+        )
+        attacks = white_box_attacks() if self.attacks is None else self.attacks
+        return assemble(
+            DealtGame(
+                rounds,
+                seen,
+                description=game_in_words,
+                comparison=comparison,
+                has_shadow=own is not None,
+                features=np.asarray(x),
+            ),
+            PredictionAuditOptions(attacks, self.estimator, slices),
+            replace(session, provenance={**engine, **(session.provenance or {})}),
+            warnings=[
+                *missing_classes(seen, known, self.allow_missing_classes),
+                *owned.warnings,
+                *unused,
+            ],
+        )
+
+
+audit_white_box = one_line(WhiteBoxOptions, WhiteBoxOptions.run, "audit_white_box", without=KEEPING)

@@ -191,8 +191,7 @@ def read_by(request: Request, policy: Path | None) -> tuple[Path, ...]:
 
 def _require_files(request: Request) -> None:
     """Refuse missing files before any slow import."""
-    code = (Path(name.rpartition(":")[0]) for name in request.code().values())
-    for path in (*request.files().values(), *(path for path in code if path.suffix == ".py")):
+    for path in read_by(request, None):
         if path.suffix and not path.exists():
             # A bad seed or level comes before a missing file in the messages.
             if (request.seed, request.level) != (Request.seed, Request.level):

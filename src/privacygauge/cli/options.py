@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
-
-from privacygauge.kinds.command import Command
-from privacygauge.kinds.request import Metric
 
 RESULTS = "Results"
 """Heading of the options for destinations of results."""
@@ -66,11 +63,6 @@ def names(*known: str) -> Callable[[str], list[str]]:
         return [f"{begun}{comma}{name}" for name in known if name.startswith(last)]
 
     return complete
-
-
-def metrics_of(commands: Iterable[Command[Any]]) -> tuple[Metric, ...]:
-    """Return the metrics of some commands, each once, for limits to name."""
-    return tuple(dict.fromkeys(name for command in commands for name in command.metrics))
 
 
 def runs(incomplete: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -53,7 +53,9 @@ _LIMITS = (
     "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started the "
     "run."
 )
-_LIMITED = options.fail_above_option(_LIMITS, options.metrics_of(RESUMABLE.values()))
+_LIMITED = options.fail_above_option(
+    _LIMITS, tuple(dict.fromkeys(name for one in RESUMABLE.values() for name in one.metrics))
+)
 LimitsOption = Annotated[list[str] | None, _LIMITED]
 OutOption = Annotated[Path | None, options.out("the folder that holds the run")]
 _RUN = "Folder of the run, or of the report that it belongs to."
@@ -181,10 +183,13 @@ def report(asked: _ReportOptions) -> None:
 
     Example: privacygauge report privacygauge-report --model-card --name triage
     """
-    from privacygauge.runs.named import RUN
-
     run = asked.run
     if asked.card:
+        from privacygauge.cli.output import emit_text
+        from privacygauge.releases.audit import REPORT, card_of, read_line
+        from privacygauge.releases.line import line_of
+        from privacygauge.runs.named import RUN
+
         require_local(run, "model cards are made of reports")
         others = {"--json": asked.json, "--fail-above": asked.fail_above, "--policy": asked.policy}
         for option, value in others.items():
@@ -196,14 +201,21 @@ def report(asked: _ReportOptions) -> None:
         # A report lies in the folder above that of its run.
         place = run.absolute()
         own = place.parent if place.name == RUN else place
-        model_card(
-            run,
-            own,
-            audited=lambda: _finished_json(run, asked.data),
-            name=asked.name,
-            dataset=asked.dataset,
-            out=asked.out,
-        )
+        if asked.out is not None:
+            require_free(asked.out, [CARD])
+            check_writable(asked.out)
+        # A written report comes first: the run is read only where there is none.
+        written = [folder for folder in (run, own) if (folder / REPORT).is_file()]
+        if run.is_file():
+            written.append(run)
+        if written:
+            line = read_line(written[0], asked.name)
+        elif run.is_dir():
+            line = line_of(_finished_json(run, asked.data), asked.name or own.name)
+        else:
+            raise InputError(f"{run} does not exist")
+        to = "-" if asked.out is None else asked.out / CARD
+        emit_text(card_of(line, asked.dataset), to, "--out")
         return
     if asked.name is not None or asked.dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
@@ -349,7 +361,10 @@ def _load_started(
 SEVERITY = "severity"
 """Metric of every judged line, 0 to 3: nothing found, small, moderate, grave."""
 
-METRICS = (Metric(SEVERITY, 3.0), *options.metrics_of(COMMANDS))
+METRICS = (
+    Metric(SEVERITY, 3.0),
+    *dict.fromkeys(name for command in COMMANDS for name in command.metrics),
+)
 """Metrics for limits of a register, for lines of any kind."""
 
 CARD = "model-card.md"
@@ -443,37 +458,3 @@ def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:
     if not told:
         return [f"{limit.metric} was not computed by any audit, so its limit cannot be checked"]
     return lines
-
-
-def model_card(
-    run: Path,
-    own: Path,
-    audited: Callable[[], str],
-    name: str | None,
-    dataset: str | None,
-    out: Path | None,
-) -> None:
-    """Print the model card of an audit, or write it into a folder.
-
-    `run` is the given path: the report, its folder, or that of its run. `own` is the folder for a
-    report of the run, and `audited` returns the JSON if no report was written. `name` and `dataset`
-    are the names of the model and the data on the card.
-    """
-    from privacygauge.cli.output import emit_text
-    from privacygauge.releases.audit import REPORT, card_of, read_line
-    from privacygauge.releases.line import line_of
-
-    if out is not None:
-        require_free(out, [CARD])
-        check_writable(out)
-    # A written report comes first: the run is read only where there is none.
-    written = [place for place in (run, own) if (place / REPORT).is_file()]
-    if run.is_file():
-        written.append(run)
-    if written:
-        line = read_line(written[0], name)
-    elif run.is_dir():
-        line = line_of(audited(), name or own.name)
-    else:
-        raise InputError(f"{run} does not exist")
-    emit_text(card_of(line, dataset), "-" if out is None else out / CARD, "--out")

@@ -45,16 +45,18 @@ class GaussianGame:
         for _ in range(rounds):
             n = self.n_targets
             secret = _both_kinds(n, rng)
-            signal = self._signal(secret, rng)
+            signal = rng.normal(size=n) + self.effect * secret
             stratum = rng.integers(self.n_classes, size=n)
             shadow = worlds = None
             if self.n_shadow:
                 member = _both_kinds(self.n_shadow, rng)
                 classes = rng.integers(self.n_classes, size=self.n_shadow)
-                shadow = Shadow({SIGNAL: self._signal(member, rng)}, member, classes)
+                own = rng.normal(size=self.n_shadow) + self.effect * member
+                shadow = Shadow({SIGNAL: own}, member, classes)
             if self.n_worlds:
                 inside = coin_flips(self.n_worlds, n, rng)
-                worlds = Worlds(signal, self._signal(inside, rng), inside)
+                seen = rng.normal(size=inside.shape) + self.effect * inside
+                worlds = Worlds(signal, seen, inside)
             observation = Observation({SIGNAL: signal}, stratum, shadow, worlds)
             dealt.append(Round(observation, secret, np.arange(n)))
         return dealt
@@ -86,9 +88,6 @@ class GaussianGame:
         a = self.effect / 2
         b = epsilon / self.effect
         return float(ndtr(a - b) - np.exp(epsilon) * ndtr(-a - b))
-
-    def _signal(self, member: Bools, rng: np.random.Generator) -> Floats:
-        return rng.normal(size=member.shape) + self.effect * member
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,18 @@ class Worlds:
         worlds = self.worlds if held is None else held
         inside = self.inside
         inside = inside if isinstance(inside, Coins) else _of_type(inside, np.bool_)
-        signal = _signal(self.signal, n_axes=len(worlds.shape) - 1)
+        if len(worlds.shape) == 3:
+            # Several queries: `checks.floats` accepts vectors only.
+            signal = _of_type(self.signal, np.float64)
+            if signal.ndim != 2 or signal.shape[1] == 0:
+                raise InputError(
+                    f"signal must have the shape (n, q) beside worlds (k, n, q), got {signal.shape}"
+                )
+            if not np.isfinite(signal).all():
+                raise InputError("signal must be finite")
+            signal = checks.frozen(signal)
+        else:
+            signal = checks.floats(self.signal, "signal")
         shape = (*inside.shape, *signal.shape[1:])
         if len(inside.shape) != 2 or inside.shape[1] != len(signal) or worlds.shape != shape:
             raise InputError(
@@ -248,20 +259,6 @@ def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype != array.dtype:
         array.flags.writeable = False
     return array
-
-
-def _signal(values: NDArray[Any], n_axes: int) -> Floats:
-    # Several queries: `checks.floats` accepts vectors only.
-    if n_axes != 2:
-        return checks.floats(values, "signal")
-    signal = _of_type(values, np.float64)
-    if signal.ndim != 2 or signal.shape[1] == 0:
-        raise InputError(
-            f"signal must have the shape (n, q) beside worlds (k, n, q), got {signal.shape}"
-        )
-    if not np.isfinite(signal).all():
-        raise InputError("signal must be finite")
-    return checks.frozen(signal)
 
 
 @dataclass(frozen=True, eq=False)

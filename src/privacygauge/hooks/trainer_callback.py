@@ -112,9 +112,8 @@ class TrainerAudit(TrainerCallback):
         inside[used] = False
         self.inside = inside
         self.tested = found.tested
-        # Written down before the training: coins are tossed once.
-        # Write the coins before the training, or check that the same ones were written
-        # earlier.
+        # Coins are tossed once: they are written before the training, or must be those that were
+        # written earlier.
         sides = {"member": self.side(True), "nonmember": self.side(False)}
         role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
         rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
@@ -126,7 +125,6 @@ class TrainerAudit(TrainerCallback):
         source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
         kept = {name: digest(records) for name, records in sides.items()}
         coins = Coins(self.asked.seed, source, kept, people)
-        # Coins on disk before the first step: an interrupted training keeps them.
         if not (self.out / FILE).exists():
             write_sides(self.out, sides if self.keeps_texts else {}, coins)
         elif read_coins(self.out) != coins:
@@ -136,9 +134,8 @@ class TrainerAudit(TrainerCallback):
             )
         copies = 0 if asked.canaries is None else asked.canaries.copies
         put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]
-        self.training_set = _concatenate(
-            Subset(given, np.flatnonzero(inside).tolist()), *([put_in] * copies)
-        )
+        parts: list[Any] = [Subset(given, np.flatnonzero(inside).tolist()), *([put_in] * copies)]
+        self.training_set = ConcatDataset([part for part in parts if len(part)])
 
     @abstractmethod
     def made_canaries(
@@ -389,7 +386,8 @@ class ClassifierAudit(TrainerAudit):
         # One prediction for all, (n + canaries, k): the tested records first.
         rows = np.flatnonzero(self.tested)
         n = len(rows)
-        asked_about = _concatenate(Subset(self.given, rows.tolist()), self.canary_rows)
+        parts: list[Any] = [Subset(self.given, rows.tolist()), self.canary_rows]
+        asked_about: Any = ConcatDataset([part for part in parts if len(part)])
         found: Any = self.trainer.predict(asked_about)
         # A model with further outputs, such as hidden states, returns a tuple.
         outputs = found.predictions
@@ -441,10 +439,6 @@ def callback_for(trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> Tra
     raise InputError(
         f"the model must be a causal or masked language model, or a classifier, got {name}"
     )
-
-
-def _concatenate(*parts: Any) -> ConcatDataset[Row]:
-    return ConcatDataset([part for part in parts if len(part)])
 
 
 def _names(given: Any, unit: str | ArrayLike) -> tuple[str, ...]:

@@ -97,26 +97,17 @@ def one_line(
         entries = [line for f, help in of_options for line in _entry(f, help)]
         settings = [line for f in of_session for line in _entry(f, _SETTINGS[f.name])]
         audit.__doc__ = "\n".join([*lines[:first], *entries, *settings, *lines[after:]])
+    parameters = list(own)
+    for f in keywords:
+        default = inspect.Parameter.empty if f.default is MISSING else f.default
+        if f.name == "command":
+            default = command or name
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(f.name, kind, default=default, annotation=f.type))
     audit.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            *own,
-            *(
-                _parameter(f).replace(default=command or name)
-                if f.name == "command"
-                else _parameter(f)
-                for f in keywords
-            ),
-        ],
-        return_annotation=inspect.signature(run).return_annotation,
+        parameters, return_annotation=inspect.signature(run).return_annotation
     )
     return audit
-
-
-def _parameter(f: Field[Any]) -> inspect.Parameter:
-    default = inspect.Parameter.empty if f.default is MISSING else f.default
-    return inspect.Parameter(
-        f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=f.type
-    )
 
 
 def _entry(f: Field[Any], text: str) -> Iterator[str]:

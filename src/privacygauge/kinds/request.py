@@ -110,15 +110,15 @@ class Request(Options):
             if is_keyword_only(f):
                 del found[f.name]
         urls = dict(found.pop("urls"))
-        for name, asked in self._asked_by_name().items():
-            value = found[name]
+        for f, asked in self.asked():
+            value = found[f.name]
             if not isinstance(value, str):
                 continue
             # A URL means the same in every folder.
             if asked.role in _READ and "://" not in value:
-                found[name] = str(Path(value).absolute())
+                found[f.name] = str(Path(value).absolute())
             elif asked.role is Role.CODE and not value.startswith(PROGRAM):
-                found[name] = absolute(value)
+                found[f.name] = absolute(value)
         return {**found, **urls}
 
     @classmethod
@@ -129,8 +129,7 @@ class Request(Options):
 
     def files(self) -> dict[str, Path]:
         """Return the files that were named, by field."""
-        named = self._asked_by_name()
-        paths = {name: getattr(self, name) for name in named if named[name].role in _READ}
+        paths = {f.name: getattr(self, f.name) for f, asked in self.asked() if asked.role in _READ}
         return {name: Path(path) for name, path in paths.items() if path and "://" not in path}
 
     def told(self, command: str, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
@@ -147,13 +146,9 @@ class Request(Options):
 
     def code(self) -> dict[str, str]:
         """Return the values that may name the user's code, by field."""
-        named = self._asked_by_name()
-        values = {name: getattr(self, name) for name in named if named[name].role is Role.CODE}
+        named = [f.name for f, asked in self.asked() if asked.role is Role.CODE]
+        values = {name: getattr(self, name) for name in named}
         return {name: value for name, value in values.items() if value is not None}
-
-    @classmethod
-    def _asked_by_name(cls) -> dict[str, OptionSpec]:
-        return {f.name: asked for f, asked in cls.asked()}
 
 
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -183,11 +178,6 @@ class Metric(str):
         found = super().__new__(cls, name)
         found.most = most
         return found
-
-    @property
-    def is_share(self) -> bool:
-        """Whether its range is [0, 1], so that a limit may be written in percent."""
-        return self.most == 1.0
 
 
 def shares(*names: str) -> tuple[Metric, ...]:

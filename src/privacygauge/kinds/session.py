@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.kinds.request import R, Request, is_copied
 from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
-from privacygauge.runs.named import FILES, code_in, compared_code
+from privacygauge.runs.named import FILES, compared_code, names_code
 from privacygauge.runs.options import Role
 from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run, unchecked_code
@@ -184,8 +184,11 @@ class Work:
             yield
         except KeyboardInterrupt:
             if self.run is not None and plan_in(self.run) is not None:
-                named = code_in(request.code())
-                again = [f"--{name} {shlex.quote(text)}" for name, text in named.items()]
+                again = [
+                    f"--{name} {shlex.quote(text)}"
+                    for name, text in request.code().items()
+                    if names_code(text)
+                ]
                 told = " ".join(
                     ["privacygauge resume", shlex.quote(place_text(self.run.parent)), *again]
                 )

@@ -131,14 +131,16 @@ def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
     """
     file = _file(Path(path))
     text = read_text(file, "report")
-    return line_of(text, name or _folder_name(file), where=place_text(file))
+    folder = Path(absolute_place(file)).parent.name
+    return line_of(text, name or folder or "report", where=place_text(file))
 
 
 def report_names(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
     """Return unique name to path: the given name, or that of the folder."""
     found: dict[str, str | Path] = {}
     for given, path in reports:
-        name = base = given or _folder_name(_file(Path(path)))
+        base = given or Path(absolute_place(_file(Path(path)))).parent.name or "report"
+        name = base
         number = 1
         # A second "model" becomes "model (2)".
         while name in found:
@@ -146,10 +148,6 @@ def report_names(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, 
             name = f"{base} ({number})"
         found[name] = path
     return found
-
-
-def _folder_name(file: Path) -> str:
-    return Path(absolute_place(file)).parent.name or "report"
 
 
 def _file(path: Path) -> Path:

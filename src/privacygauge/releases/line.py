@@ -249,7 +249,9 @@ class Part:
 
     def or_infinite(self, key: str) -> float:
         """Return the number at a key; null is infinity."""
-        return math.inf if self._at(key) is None else self.number(key)
+        if key in self.value and self.value[key] is None:
+            return math.inf
+        return self.number(key)
 
     def flag(self, key: str) -> bool:
         """Return the truth value at a key."""
@@ -257,11 +259,12 @@ class Part:
 
     def part(self, key: str) -> Part:
         """Return the object at a key."""
-        return self._below(key, self._found(key, dict, "an object"))
+        return Part(f"{self.where}: {key}", self._found(key, dict, "an object"), self.mend)
 
     def parts(self, key: str) -> tuple[Part, ...]:
         """Return the objects in the list at a key."""
-        return tuple(self._below(key, x) for x in self._all(key, dict, "a list of objects"))
+        found = self._all(key, dict, "a list of objects")
+        return tuple(Part(f"{self.where}: {key}", x, self.mend) for x in found)
 
     def estimate(self, key: str) -> Estimate:
         """Return the estimate at a key; null ends are infinite."""
@@ -277,13 +280,10 @@ class Part:
         except InputError as error:
             raise InputError(f"{part.where} is not an estimate: {error}") from error
 
-    def _at(self, key: str) -> Any:
-        if key not in self.value:
-            raise InputError(f"{self._named(key)} is missing: {self.mend}")
-        return self.value[key]
-
     def _found(self, key: str, kind: type | UnionType, what: str) -> Any:
-        found = self._at(key)
+        if key not in self.value:
+            raise InputError(f"{self.where}: {key} is missing: {self.mend}")
+        found = self.value[key]
         # In Python, bool is a subclass of int.
         if isinstance(found, kind) and (kind is bool or not isinstance(found, bool)):
             return found
@@ -293,16 +293,10 @@ class Part:
         found: list[Any] = self._found(key, list, what)
         return found if all(isinstance(x, kind) for x in found) else self._refuse(key, what)
 
-    def _below(self, key: str, value: Mapping[str, Any]) -> Part:
-        return Part(self._named(key), value, self.mend)
-
-    def _named(self, key: str) -> str:
-        return f"{self.where}: {key}"
-
     def _refuse(self, key: str, what: str) -> NoReturn:
         text = repr(self.value[key])
         shown = text if len(text) <= 40 else f"{text[:37]}..."
-        raise InputError(f"{self._named(key)} must be {what}, got {shown}: {self.mend}")
+        raise InputError(f"{self.where}: {key} must be {what}, got {shown}: {self.mend}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

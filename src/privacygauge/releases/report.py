@@ -211,7 +211,35 @@ def lines_frame(r: RegisterResult) -> DataFrame:
     ``method``, ``guessing``, ``audited``, ``game``, ``worst`` (ids, with semicolons),
     ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
     """
-    return frame([_row(line) for line in r.lines])
+    rows: list[dict[str, object]] = []
+    for line in r.lines:
+        number = line.number
+        estimate = number.estimate
+        # A computed number has no interval: its columns are missing values.
+        ends = ("low", "high", "level", "n")
+        rows.append(
+            {
+                "name": line.name,
+                "kind": line.kind,
+                "severity": line.severity.value,
+                "grade": line.grade,
+                "headline": line.headline,
+                "metric": number.name,
+                "value": number.value,
+                **{name: None if estimate is None else getattr(estimate, name) for name in ends},
+                "method": number.method,
+                "guessing": number.guessing,
+                "audited": line.audited,
+                "game": line.game,
+                "worst": "; ".join(line.worst.ids),
+                "advice": line.advice[0] if line.advice else "",
+                "warnings": len(line.warnings),
+                "version": line.version,
+                "seed": line.seed,
+                "sha256": line.sha256,
+            }
+        )
+    return frame(rows)
 
 
 def _table(r: RegisterResult) -> Table:
@@ -287,32 +315,6 @@ def line_dict(line: RegisterLine) -> dict[str, Json]:
             "shown": str(number.shown),
         },
         "worst": {**pick_values(line.worst, "what", "ids"), "reason": line.worst.reason or None},
-    }
-
-
-def _row(line: RegisterLine) -> dict[str, object]:
-    number = line.number
-    estimate = line.number.estimate
-    ends = ("low", "high", "level", "n")
-    return {
-        "name": line.name,
-        "kind": line.kind,
-        "severity": line.severity.value,
-        "grade": line.grade,
-        "headline": line.headline,
-        "metric": number.name,
-        "value": number.value,
-        **{name: None if estimate is None else getattr(estimate, name) for name in ends},
-        "method": number.method,
-        "guessing": number.guessing,
-        "audited": line.audited,
-        "game": line.game,
-        "worst": "; ".join(line.worst.ids),
-        "advice": line.advice[0] if line.advice else "",
-        "warnings": len(line.warnings),
-        "version": line.version,
-        "seed": line.seed,
-        "sha256": line.sha256,
     }
 
 

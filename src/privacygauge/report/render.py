@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,10 +18,8 @@ from privacygauge.report.values import (
     Cell,
     Column,
     Content,
-    DataFrame,
     Json,
     Measure,
-    Origin,
     Report,
     Severity,
     Table,
@@ -103,16 +101,11 @@ def page(report: Report) -> str:
         grades=[grade.word for grade in report.verdict.scale],
         severity=report.verdict.scale.index(report.verdict.grade),
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
-        caution=_caution(report),
+        caution=NO_FINDING if report.verdict.grade.severity is Severity.UNTOLD else "",
         limits=limits,
         cards=report.cards,
         further=further,
     )
-
-
-def _caution(report: Report) -> str:
-    """Return the sentence above the numbers; empty if they are findings."""
-    return NO_FINDING if report.verdict.grade.severity is Severity.UNTOLD else ""
 
 
 @cache
@@ -158,14 +151,11 @@ def summary(report: Report) -> str:
     width = max(len(name) for name, _ in rows)
     lines = [found.headline, "", found.sentences[0], ""]
     lines += [f"Warning: {plain(warning)}" for warning in origin.warnings]
-    lines += filter(None, [_caution(report)])
+    if found.grade.severity is Severity.UNTOLD:
+        lines.append(NO_FINDING)
     lines += [f"{name:{width}}  {value}" for name, value in rows]
-    return "\n".join([*lines, *_not_done(origin)]) + "\n"
-
-
-def _not_done(origin: Origin) -> Iterator[str]:
-    """Yield a line for each skipped part, with its reason."""
-    yield from (f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in origin.skipped)
+    lines += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in origin.skipped]
+    return "\n".join(lines) + "\n"
 
 
 def terminal(report: Report) -> RenderableType:
@@ -196,16 +186,18 @@ def terminal(report: Report) -> RenderableType:
         if table.note:
             tables.append(unmarked_text(table.note))
     found = report.verdict
-    warnings = [unmarked_text(f"! {plain(x)}", "yellow") for x in report.origin.warnings]
+    origin = report.origin
+    warnings = [unmarked_text(f"! {plain(x)}", "yellow") for x in origin.warnings]
+    untold = found.grade.severity is Severity.UNTOLD
     return Group(
         unmarked_text(found.headline, f"bold {COLOURS[found.grade.severity]}"),
         unmarked_text(found.sentences[0]),
         unmarked_text(""),
         *([*warnings, unmarked_text("")] if warnings else ()),
-        *map(unmarked_text, filter(None, [_caution(report)])),
+        *([unmarked_text(NO_FINDING)] if untold else ()),
         figures,
         *tables,
-        *map(unmarked_text, _not_done(report.origin)),
+        *(unmarked_text(f"Not done: {plain(s.name)}: {plain(s.reason)}") for s in origin.skipped),
     )
 
 
@@ -290,17 +282,12 @@ def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
     for name, make in report.frames.items():
         frame = make()
         if name.endswith(".parquet"):
-            found[name] = parquet(frame)
+            file = io.BytesIO()
+            frame.to_parquet(file, engine="pyarrow", index=False)
+            found[name] = file.getvalue()
         else:
             found[name] = frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
     return found
-
-
-def parquet(frame: DataFrame) -> bytes:
-    """Return a frame as a Parquet file."""
-    file = io.BytesIO()
-    frame.to_parquet(file, engine="pyarrow", index=False)
-    return file.getvalue()
 
 
 def write(report: Report, directory: str | Path, stem: str = "report") -> list[Path]:
@@ -355,22 +342,22 @@ def terminal_table(table: Table, columns: Sequence[int], *, between: str | None)
 
     # Other rows, such as headings across the table, hold no numbers.
     full = [row for row in table.full if len(row.cells) == len(table.columns)]
-    rows = [[flat(row.cells[i], between) for i in columns] for row in full]
+    # Without control characters, line by line: an interval stands on a line of its own.
+    rows = [
+        ["\n".join(map(plain, flat(row.cells[i], between).split("\n"))) for i in columns]
+        for row in full
+    ]
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for place, i in enumerate(columns):
         title = table.columns[i].title
-        cells = (title, *(row[place] for row in rows))
-        width = max(cell_len(line) for cell in cells for line in _plain_lines(cell))
+        head = map(plain, title.split("\n"))
+        lines = [*head, *(line for row in rows for line in row[place].split("\n"))]
+        width = max(map(cell_len, lines))
         # Words may wrap; numbers keep their width, so that columns stay aligned.
         if i == 0 or table.columns[i].prose:
             grid.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:
             grid.add_column(title, justify="right", no_wrap=True, min_width=width)
     for row, cells_of_row in zip(full, rows, strict=True):
-        lines = ("\n".join(_plain_lines(cell)) for cell in cells_of_row)
-        grid.add_row(*map(Text, lines), style="bold" if row.tone is Tone.BEST else "")
+        grid.add_row(*map(Text, cells_of_row), style="bold" if row.tone is Tone.BEST else "")
     return grid
-
-
-def _plain_lines(cell: str) -> list[str]:
-    return [plain(line) for line in cell.split("\n")]

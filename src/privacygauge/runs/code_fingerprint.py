@@ -126,9 +126,7 @@ class _Reach:
             else:
                 self._package(module)
             return f"compiled {_qualified_name(value)}"
-        return self._data(value, owner)
-
-    def _data(self, value: Any, owner: str) -> str:
+        # Data: arrays by their bytes, collections by their parts.
         torch = sys.modules.get("torch")
         if isinstance(value, np.ndarray) and value.dtype.kind not in "OV":
             return _array(value)
@@ -196,15 +194,22 @@ class _Reach:
     def _function(self, function: types.FunctionType) -> None:
         code = function.__code__
         name = _qualified_name(function)
-        carried = dict(
-            zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True)
-        )
+        carried = {}
+        for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                carried[variable] = cell.cell_contents
+            except ValueError:
+                # An empty cell: the function refers to itself and is not complete yet.
+                carried[variable] = None
         # Whether a function was written by the user. A wrapper made by an installed decorator has
         # the module name of the wrapped function, so its file decides.
         file = function.__code__.co_filename
         if not (is_theirs(module_of(function)) if file.startswith("<") else not is_installed(file)):
             self._package(str(function.__globals__.get("__name__", "")))
-            self._hunt([*carried.values(), getattr(function, "__wrapped__", None)], name)
+            # Code among values that are not compared themselves.
+            for value in (*carried.values(), getattr(function, "__wrapped__", None)):
+                if _is_code(value):
+                    self.of(value, name)
             return
         self.add(name, digest(_bytecode(code)))
         bound = inspect.signature(function, follow_wrapped=False).parameters.values()
@@ -215,7 +220,9 @@ class _Reach:
                 self._global(name, variable, value, _names(code, _ATTRIBUTE))
             else:
                 self.add(f"{name}({variable})", self.of(value, f"{variable} of {name}"))
-        self._hunt([getattr(function, "__wrapped__", None)], name)
+        wrapped = getattr(function, "__wrapped__", None)
+        if _is_code(wrapped):
+            self.of(wrapped, name)
         # The globals that it names.
         known = function.__globals__
         attributes = _names(code, _ATTRIBUTE)
@@ -274,12 +281,6 @@ class _Reach:
             ):
                 self.add(owner, self.of(value, owner))
 
-    def _hunt(self, values: Iterable[Any], owner: str) -> None:
-        """Visit the code among values that are not compared themselves."""
-        for value in values:
-            if _is_code(value):
-                self.of(value, owner)
-
     def _package(self, module: str) -> None:
         top = package_of(module)
         if is_theirs(module):
@@ -321,13 +322,6 @@ def _state(value: Any) -> dict[str, Any]:
 def _array(values: np.ndarray) -> str:
     content = np.ascontiguousarray(values)
     return f"{content.dtype} {content.shape} {hashlib.sha256(content.tobytes()).hexdigest()}"
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # an empty cell: the function refers to itself and is not complete yet
-        return None
 
 
 def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:

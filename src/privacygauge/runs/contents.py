@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import frozen, short_list
-from privacygauge.core.release import Coins
+from privacygauge.core.release import Coins, Stored
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder
 from privacygauge.runs.plan import ArraySpec, Plan, Task, canonical
@@ -275,7 +275,11 @@ def digest_layout(plan: Plan) -> dict[str, Layout]:
 
 def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> bytes:
     """Return the sha256 of a task's inputs and its chunks; `files` must be sorted by key."""
-    digest = hashlib.sha256(plan.of_task(task).encode())
+    inputs = plan.fingerprint
+    # In a run that can grow, only the inputs of the task's own units count.
+    if plan.units:
+        inputs = canonical([plan.constant, task.start, *plan.units[task.start : task.stop]])
+    digest = hashlib.sha256(inputs.encode())
     for key, content in files:
         digest.update(f"\n{key} {len(content)}\n".encode())
         digest.update(content)
@@ -339,7 +343,8 @@ class Record:
             "invocation": self.invocation,
         }
         plain: dict[str, Any] = json.loads(canonical(content))
-        return {**plain, "fingerprint": self.plan.fingerprint, "sha256": _checksum(plain)}
+        checksum = hashlib.sha256(canonical(plain).encode()).hexdigest()
+        return {**plain, "fingerprint": self.plan.fingerprint, "sha256": checksum}
 
     def to_bytes(self) -> bytes:
         """Return the record as an indented JSON file."""
@@ -368,7 +373,7 @@ def record_in(content: bytes | None, *, inside: tuple[str, ...] = ()) -> Record 
         # The checksum covers these four; a damaged or foreign file fails on the way, if not here.
         named = ("format", "plan", "static", "invocation")
         plain = {name: stored[name] for name in named}
-        sound = stored["sha256"] == _checksum(plain)
+        sound = stored["sha256"] == hashlib.sha256(canonical(plain).encode()).hexdigest()
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if not sound:
@@ -380,10 +385,6 @@ def record_in(content: bytes | None, *, inside: tuple[str, ...] = ()) -> Record 
         )
     plan = Plan.from_json(json.dumps(plain["plan"]))
     return Record(plan, plain["static"], plain["invocation"])
-
-
-def _checksum(plain: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical(plain).encode()).hexdigest()
 
 
 UNREADABLE = (
@@ -400,23 +401,12 @@ UNREADABLE = (
 """Exceptions that reading a damaged array may raise."""
 
 
-class Rows(Protocol):
+class Rows(Stored, Protocol):
     """An array on disk; slicing it reads only the chunks of the selected rows."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Length of each dimension."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values."""
-
-    @property
-    def chunks(self) -> tuple[int, ...]:
-        """Length of a chunk along each dimension."""
-
-    def __getitem__(self, rows: Any, /) -> Any:
-        """Return the selected rows as a numpy array."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -355,11 +355,6 @@ class _Tally:
     """Whether workers have died already, so that a cluster without any is not one that waits for
     its first."""
 
-    @property
-    def do(self) -> Callable[[Work, Task], int]:
-        """Function that a worker runs for a task."""
-        return functools.partial(_do, self.run, self.claims)
-
     @functools.cached_property
     def n_units(self) -> int:
         """Number of units of the tasks that are left."""
@@ -415,7 +410,8 @@ def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[in
         return _finished_on_dask(tally, work, client)
     if type(backend).__module__.startswith("ray."):
         return _finished_on_ray(tally, work)
-    jobs = (delayed(tally.do)(work, task) for task in tally.left)
+    do = functools.partial(_do, tally.run, tally.claims)
+    jobs = (delayed(do)(work, task) for task in tally.left)
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     done: Generator[int, None, None] = results(jobs)
     return done
@@ -452,7 +448,8 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
         # The work is the result of a task: unlike scattered data, Dask computes it again if the
         # worker that holds it dies.
         shared = client.submit(functools.partial(_same_work, ship(work)), pure=False)
-        futures += [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
+        do = functools.partial(_do, tally.run, tally.claims)
+        futures += [client.submit(do, shared, task, pure=False) for task in tally.left]
         done = distributed.as_completed(futures)
         had_workers = tally.had_workers or bool(client.nthreads())
         alive = time.monotonic()
@@ -480,9 +477,6 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
         if client.status == "running":
             client.cancel(futures)
 
-            # Any other answer comes from a worker that died meanwhile: it computes nothing, and
-            # the one that replaces it has the same environment.
-
 
 def _finished_on_ray(tally: _Tally, work: Work) -> Generator[int, None, None]:
     """Run the tasks on Ray directly: joblib's pool there loses all tasks with one node."""
@@ -490,8 +484,9 @@ def _finished_on_ray(tally: _Tally, work: Work) -> Generator[int, None, None]:
     _require_versions_on_ray(ray)
     shared = ray.put(ship(work))  # stored once: tasks carry a reference
     # Tried again by `_until_done`, which counts the rounds in vain.
-    do = ray.remote(num_cpus=1, max_retries=0)(_do_as_ray).remote
-    left = [do(tally.do, shared, task) for task in tally.left]
+    submit = ray.remote(num_cpus=1, max_retries=0)(_do_as_ray).remote
+    do = functools.partial(_do, tally.run, tally.claims)
+    left = [submit(do, shared, task) for task in tally.left]
     has_died = False
     heard = time.monotonic()
     while left:
@@ -503,14 +498,17 @@ def _finished_on_ray(tally: _Tally, work: Work) -> Generator[int, None, None]:
                 has_died = True
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from None  # its own text is a traceback
-        if _head_answers(ray):
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=5).close()
             heard = time.monotonic()
-        elif time.monotonic() - heard > _HEAD_LOST:
-            run = tally.run
-            raise PrivacyGaugeError(
-                "the Ray head was lost: start it again, then privacygauge resume "
-                f"{run.path}; the {run.n_done()} {run.plan.unit}s done there are kept"
-            )
+        except OSError as error:
+            if time.monotonic() - heard > _HEAD_LOST:
+                run = tally.run
+                raise PrivacyGaugeError(
+                    "the Ray head was lost: start it again, then privacygauge resume "
+                    f"{run.path}; the {run.n_done()} {run.plan.unit}s done there are kept"
+                ) from error
     if has_died:
         raise BrokenExecutor
 
@@ -518,15 +516,7 @@ def _finished_on_ray(tally: _Tally, work: Work) -> Generator[int, None, None]:
 _HEAD_POLL = 0.25
 """Seconds between two looks at Ray's head, and the longest wait for a result."""
 _HEAD_LOST = 2.0
-
-
-def _head_answers(ray: Any) -> bool:
-    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except OSError:
-        return False
-    return True
+"""Seconds without an answer after which Ray's head is lost."""
 
 
 def _do_as_ray(do: Callable[[Work, Task], int], work: Work, task: Task) -> int:

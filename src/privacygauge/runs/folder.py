@@ -343,41 +343,29 @@ class Folder:
         except OSError as error:
             raise OutputError(failure_sentence(f"{self.path} cannot be opened", error)) from error
         try:
-            _lock(descriptor, self.path, shared)
+            import fcntl
+
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            until = time.monotonic() + _PATIENCE
+            while True:
+                try:
+                    fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    if time.monotonic() >= until:
+                        raise OutputError(
+                            f"another process is working on {self.path}: wait for it, or choose "
+                            "another folder"
+                        ) from error
+                    time.sleep(_PATIENCE / 50)
+                except OSError:
+                    # A network file system without locks; writes are atomic, and equal in every
+                    # process.
+                    break
+                else:
+                    break
             yield
         finally:
             os.close(descriptor)
-
-
-def folders_below(path: str) -> Iterator[Folder]:
-    """Yield `path` and the local folders below it, parents first, sorted by name."""
-    if not Path(path).is_dir():
-        raise InputError(f"{path} is not a folder: name a folder that exists")
-    for at, inner, _ in os.walk(path):
-        # A zarr store holds thousands of folders and no runs.
-        inner[:] = sorted(name for name in inner if not name.endswith(".zarr"))
-        yield Folder(at)
-
-
-def _lock(descriptor: int, path: str, shared: bool) -> None:
-    import fcntl
-
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    until = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() < until:
-                time.sleep(_PATIENCE / 50)
-                continue
-            raise OutputError(
-                f"another process is working on {path}: wait for it, or choose another folder"
-            ) from error
-        except OSError:
-            # A network file system without locks; writes are atomic, and equal in every process.
-            pass
-        return
 
 
 def _holds(path: str) -> bool:

@@ -144,11 +144,6 @@ def names_code(value: object) -> bool:
     return value.startswith(PROGRAM) or value.rpartition(":")[2].strip().isidentifier()
 
 
-def code_in(options: Mapping[str, object]) -> dict[str, str]:
-    """Return those options that name the user's code."""
-    return {name: str(text) for name, text in options.items() if names_code(text)}
-
-
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
     """Return digests of the code that options name, after comparing them with those of a run.
 
@@ -160,7 +155,7 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
     InputError
         If the run was made with other code; one line that names the changes.
     """
-    here = {name: _pieces(text) for name, text in code_in(given).items()}
+    here = {name: _pieces(str(text)) for name, text in given.items() if names_code(text)}
     there = {} if run is None or is_void(run) else _recorded_code(run)
     for name in here:
         if name in there:

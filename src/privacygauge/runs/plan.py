@@ -169,12 +169,6 @@ class Plan:
         parts = {name: part for name, part in parts.items() if name not in ("n_units", "units")}
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
-    def of_task(self, task: Task) -> str:
-        """Return the inputs of a task as text; in a run that can grow, only those of its units."""
-        if not self.units:
-            return self.fingerprint
-        return canonical([self.constant, task.start, *self.units[task.start : task.stop]])
-
     def grown_from(self, smaller: Plan) -> bool:
         """Return whether this plan is `smaller` with further units at its end."""
         n = len(smaller.units)
@@ -221,7 +215,8 @@ class Plan:
         try:
             parts = json.loads(text)
             arrays = {name: ArraySpec(**spec) for name, spec in parts.pop("arrays").items()}
-            code = Code.of_mapping(parts.pop("code", {}))
+            stored = parts.pop("code", {})
+            code = Code(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
             return cls(arrays=arrays, code=code, **parts)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"the text does not describe a plan: {error}") from error
@@ -288,10 +283,10 @@ def first_difference(there: Plan, here: Plan) -> str | None:
     a, b = ({name: canonical(value) for name, value in _leaves(plan)} for plan in (there, here))
     # In the order of the earlier plan, then what only the later one has.
     for name in [*a, *(name for name in b if name not in a)]:
-        left = a.get(name)
-        right = b.get(name)
-        if left != right:
-            return f"{name} is {_short_text(left)} there and {_short_text(right)} here"
+        if a.get(name) != b.get(name):
+            found = ["not set" if x is None else x.strip('"') for x in (a.get(name), b.get(name))]
+            left, right = (x if len(x) <= 60 else f"{x[:57]}..." for x in found)
+            return f"{name} is {left} there and {right} here"
     return on_one_side(there.code.digests, here.code.digests)
 
 
@@ -354,11 +349,6 @@ def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
             yield from _parts(part, (*path, key))
     else:
         yield ".".join(path), value
-
-
-def _short_text(value: str | None) -> str:
-    text = "not set" if value is None else value.strip('"')
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _lengths(values: object, name: str) -> tuple[int, ...]:

@@ -52,13 +52,15 @@ def check_writable(directory: Path) -> None:
         ) from error
     except OSError as error:
         raise OutputError(failure_sentence(f"{directory} cannot be created", error)) from error
-    probe = _sibling(directory / "probe")
+    probe = directory / f".probe.{secrets.token_hex(6)}.tmp"
     try:
         probe.open("xb").close()
     except OSError as error:
         raise OutputError(failure_sentence(f"no file can be made in {directory}", error)) from error
     finally:
-        _remove(probe)
+        # If it cannot be removed, the first error says why.
+        with contextlib.suppress(OSError):
+            probe.unlink()
 
 
 def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
@@ -89,7 +91,7 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
             Folder(url).set(key, content)
         return final
     # All names are chosen before any file exists, so that the clean-up misses none.
-    hidden = [_sibling(path) for path in final]
+    hidden = [path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp") for path in final]
     at = Path(directory)
     try:
         for at, content in zip(hidden, files.values(), strict=True):
@@ -101,12 +103,10 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
         raise OutputError(failure_sentence(f"{name} cannot be written", error)) from error
     finally:
         for path in hidden:
-            _remove(path)
+            # It is mostly gone already; if it cannot be removed, the first error says why.
+            with contextlib.suppress(OSError):
+                path.unlink()
     return final
-
-
-def _sibling(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -115,12 +115,6 @@ def _write(path: Path, content: bytes) -> None:
         file.flush()
         # On disk before the rename, or a power cut could leave an empty file under the final name.
         os.fsync(file.fileno())
-
-
-def _remove(path: Path) -> None:
-    # It is mostly gone already; if it cannot be removed, the first error says why.
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 LIST = ".privacygauge-files"

@@ -14,7 +14,7 @@ import site
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
@@ -98,8 +98,15 @@ def _reachable_files(module: str, path: Path, folder: Path) -> Files:
             found.cut = f"{module}: of the files that it imports all after the first {len(found):,}"
             break
         found[name] = place
-        named = _parse_source(content, name, place.name == "__init__.py").imports
-        waiting += [one for text in named for one in _files(text, folder) if text]
+        # The files of an imported module and of its parent packages, if they exist.
+        for text in filter(None, _parse_source(content, name, place.name == "__init__.py").imports):
+            parts = text.split(".")
+            for number in range(1, len(parts) + 1):
+                inner = folder.joinpath(*parts[:number])
+                for file in (inner / "__init__.py", inner.with_name(f"{inner.name}.py")):
+                    if file.is_file() and not is_installed(str(file)):
+                        waiting.append((".".join(parts[:number]), file))
+                        break
     return found
 
 
@@ -153,17 +160,6 @@ def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
         name = f"{module}.{bound}" if bound else f"the top level of {module}"
         pieces[name] = digest(pieces.get(name, "") + ast.dump(statement))
     return _Source(tuple(sorted(imports)), pieces)
-
-
-def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a module and of its parent packages, if they exist."""
-    parts = name.split(".")
-    for number in range(1, len(parts) + 1):
-        place = folder.joinpath(*parts[:number])
-        for path in (place / "__init__.py", place.with_name(f"{place.name}.py")):
-            if path.is_file() and not is_installed(str(path)):
-                yield ".".join(parts[:number]), path
-                break
 
 
 OWN = "privacygauge"
@@ -277,11 +273,6 @@ class Code:
         """Return the code as JSON values; empty if there is no user code."""
         found = {"digests": dict(self.digests), "unchecked": list(self.unchecked)}
         return {name: value for name, value in found.items() if value}
-
-    @classmethod
-    def of_mapping(cls, stored: Mapping[str, Any]) -> Code:
-        """Return the code from a mapping made by `to_mapping`."""
-        return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
 
 
 class RecordedCode:

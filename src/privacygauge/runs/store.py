@@ -48,7 +48,6 @@ from privacygauge.runs.contents import (
 from privacygauge.runs.folder import (
     Folder,
     absolute_place,
-    folders_below,
     place_text,
     require_local,
 )
@@ -370,11 +369,16 @@ def runs_in(path: str | Path) -> list[Run]:
         If there is no such folder.
     """
     require_local(path, "runs are listed in folders")
+    if not Path(path).is_dir():
+        raise InputError(f"{path} is not a folder: name a folder that exists")
     found: list[Run] = []
-    for folder in folders_below(str(path)):
-        inside = found and Path(folder.path).is_relative_to(found[-1].path)
-        if not inside and (stored := _stored_record(folder)) is not None:
-            found.append(Run(folder.path, stored.plan))
+    # Parents come first, sorted by name.
+    for at, inner, _ in os.walk(str(path)):
+        # A zarr store holds thousands of folders and no runs.
+        inner[:] = sorted(name for name in inner if not name.endswith(".zarr"))
+        inside = found and Path(at).is_relative_to(found[-1].path)
+        if not inside and (stored := _stored_record(Folder(at))) is not None:
+            found.append(Run(at, stored.plan))
     return found
 
 

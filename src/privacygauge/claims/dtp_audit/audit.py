@@ -38,15 +38,14 @@ from privacygauge.claims.dtp_audit.verdict import (
 )
 from privacygauge.claims.options import DtpDesign
 from privacygauge.classifiers import estimators
-from privacygauge.classifiers.forms import NUMBERS, on_records_made_up, standardise_columns
-from privacygauge.classifiers.held import Held, keys
+from privacygauge.classifiers.held import NUMBERS, Held, keys, standardise_columns
 from privacygauge.classifiers.learner import Learner, LearnerTrainer
 from privacygauge.classifiers.named import NETWORKS, trainer_named
 from privacygauge.classifiers.networks import Networks
 from privacygauge.classifiers.probe_training import bill_without_each
 from privacygauge.classifiers.shadows import Progress
 from privacygauge.classifiers.tables import CategoricalTable, Records, load_categories
-from privacygauge.classifiers.trainer import Trainer
+from privacygauge.classifiers.trainer import Trainer, on_records_made_up
 from privacygauge.classifiers.training_options import ON_CATEGORIES, load_labelled_records
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints

@@ -81,7 +81,7 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Run the requested comparison, training the models that the run does not hold yet."""
     from privacygauge.claims.canaries import LeastLikelyLabel, UniformLabel
     from privacygauge.claims.worst_case_audit.audit import WorstCaseOptions
-    from privacygauge.classifiers.forms import NUMBERS, described_form
+    from privacygauge.classifiers.held import NUMBERS, described_form
 
     # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)

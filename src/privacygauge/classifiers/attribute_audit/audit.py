@@ -329,7 +329,7 @@ def verdict(f: AttributeAudit) -> Verdict:
     else:
         headline = (
             f"The model gives {column} away: guesses about members are right at least "
-            f"{_points(added.low)} more often than other columns alone allow"
+            f"{decimal(100 * added.low, 1)} points more often than other columns alone allow"
         )
     could = (
         f"What it could have found: with a probability of {rate(POWER)} it shows a model that gets "
@@ -360,8 +360,8 @@ def verdict(f: AttributeAudit) -> Verdict:
             f"of the people outside of the training set; with it, the guesses of {_name(best)} "
             f"are right for {percent(rates.members.value)} and {percent(rates.others.value)}. "
             "What the model adds about members, beyond what it adds about others, is "
-            f"{_points(gain.value)} ({100 * gain.low:.1f} to {100 * gain.high:.1f}, the "
-            f"{rate(gain.level)} interval for all attacks together)."
+            f"{decimal(100 * gain.value, 1)} points ({100 * gain.low:.1f} to "
+            f"{100 * gain.high:.1f}, the {rate(gain.level)} interval for all attacks together)."
         ),
         stand_out,
         *(() if leak else (could,)),
@@ -441,10 +441,6 @@ def _verdict_untold(f: AttributeAudit) -> Verdict:
 
 def _name(attack: BothSides | GainOverImputation) -> str:
     return attack.name.replace("-and-", " and ")
-
-
-def _points(value: float) -> str:
-    return f"{decimal(100 * value, 1)} points"
 
 
 def _measures(f: AttributeAudit) -> Iterator[Measure]:

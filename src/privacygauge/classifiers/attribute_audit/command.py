@@ -60,7 +60,7 @@ class AttributeRequest(LabelledRecords):
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     """Run the requested audit."""
     from privacygauge.classifiers.attribute_audit.audit import audit_attribute
-    from privacygauge.classifiers.forms import FRAME, NUMBERS, form_of
+    from privacygauge.classifiers.held import FRAME, NUMBERS, form_of
     from privacygauge.classifiers.named import fitted_model
 
     model = fitted_model(asked.fitted)

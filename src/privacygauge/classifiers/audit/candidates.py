@@ -24,7 +24,7 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.by_target import Correlation, per_target
+from privacygauge.evaluate.by_target import per_target
 from privacygauge.evaluate.direction import inverted_attacks
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.evaluate.playing import (
@@ -452,15 +452,18 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
     n = several(len(f.targets), "record")
     yield note(f"{count(len(shown))} of {n} are shown; all are in records.parquet.")
     if f.correlations:
-
-        def told(found: Correlation | Skipped) -> tuple[str, str]:
-            if isinstance(found, Skipped):
-                return DASH, found.reason
-            return str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
-
         heads = ("Attack", "Correlation with PDTP", "p")
-        found = ((title, *told(x)) for title, x in f.correlations.items())
-        correlated = [dict(zip(heads, row, strict=True)) for row in found]
+        correlated = []
+        for title, found in f.correlations.items():
+            told = (
+                (DASH, found.reason)
+                if isinstance(found, Skipped)
+                else (
+                    str(decimal_estimate(found.estimate, 2)),
+                    p_value(found.p_value),
+                )
+            )
+            correlated.append(dict(zip(heads, (title, *told), strict=True)))
         heading = "Does PDTP tell which records attacks are right about?"
         below = "Pearson's correlation over records."
         yield table("correlations", heading, correlated, below, prose=heads[2:])

@@ -43,7 +43,7 @@ from privacygauge.classifiers.probe_training import DEFAULT_SHADOWS, paid_for, p
 from privacygauge.classifiers.shadowed import require_logits, train_missing_shadows
 from privacygauge.classifiers.shadows import Execution, failed_shadows_warning
 from privacygauge.classifiers.suite import FORETOLD, chosen_attacks, pool_attacks
-from privacygauge.classifiers.training_options import Materials, materials, on_records
+from privacygauge.classifiers.training_options import materials, on_records
 from privacygauge.classifiers.units_of_rows import settle_units, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS
@@ -442,7 +442,27 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
                 "with the same pipeline as the fitted one, for the shadow models"
             )
         fitted = Fitted(model, records.member, records.names)
-    shadows = _shadows(asked, held, work)
+    n_targets = int(asked.fitted is None)
+    known = None if work.run is None else plan_in(work.run)
+    begun = None if known is None else known.n_units - n_targets
+    if asked.half_width is not None:
+        # The number of targets is open, and so is the cost: nothing is announced.
+        shadows = asked.shadows or DEFAULT_SHADOWS
+    elif begun is not None and asked.shadows in (None, begun):
+        # A run keeps its number of models: a new estimate of the cost could change it.
+        shadows = begun
+    else:
+        shadows, told = paid_for(
+            held.trainer,
+            held.x,
+            y=records.y,
+            wanted=asked.shadows,
+            budget=asked.budget,
+            n_targets=n_targets,
+            n_jobs=work.jobs,
+            seed=asked.seed,
+        )
+        work.say(told)
     # Options as they were settled: resuming needs no estimate of the cost.
     if running.invocation is not None:
         settled = replace(asked, shadows=shadows, budget=None).settled()
@@ -470,33 +490,3 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             unit=held.records.unit,
             session=replace(running, progress=progress),
         )
-
-
-def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
-    """Return the number of shadow models, and announce the cost of training them."""
-    n_targets = int(asked.fitted is None)
-    wanted = asked.shadows
-    # The number of targets is open, and so is the cost: nothing is announced.
-    if asked.half_width is not None:
-        return wanted or DEFAULT_SHADOWS
-    known = None if work.run is None else plan_in(work.run)
-    # A run keeps its number of models: a new estimate of the cost could change it.
-    begun = None if known is None else known.n_units - n_targets
-    if begun is not None and wanted in (None, begun):
-        return begun
-    trainer = held.trainer
-    x = held.x
-    y = held.records.y
-    jobs = work.jobs
-    shadows, told = paid_for(
-        trainer,
-        x,
-        y=y,
-        wanted=wanted,
-        budget=asked.budget,
-        n_targets=n_targets,
-        n_jobs=jobs,
-        seed=asked.seed,
-    )
-    work.say(told)
-    return shadows

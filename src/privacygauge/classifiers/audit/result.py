@@ -102,7 +102,15 @@ class Audit(AttackFindings, Reported):
     def report(self) -> Report:
         """Return the report, as plain values."""
         a = self.attacks
-        found = riskiest(self)
+        ranking = self.records.vulnerability
+        if ranking is not None:
+            # The most vulnerable members, where models with and without each record rank them.
+            found = records.riskiest_records(
+                self.records, ranking.attack, ranking.value, members=True
+            )
+        else:
+            assert self.records.risk is not None  # every record has one
+            found = records.riskiest_records(self.records, "privacy risk score", self.records.risk)
         ranked = self.records.vulnerability is not None and bool(
             self.records.vulnerability.stands_out.any()
         )
@@ -253,15 +261,6 @@ class Audit(AttackFindings, Reported):
             nothing_left_out="Nothing: every part of the suite was played.",
             overview=(tables.overview(a),),
         )
-
-
-def riskiest(f: Audit) -> Riskiest:
-    """Return the most vulnerable members, or the records of the highest privacy risk score."""
-    shown = f.records.vulnerability
-    if shown is not None:
-        return records.riskiest_records(f.records, shown.attack, shown.value, members=True)
-    assert f.records.risk is not None  # every record has one
-    return records.riskiest_records(f.records, "privacy risk score", f.records.risk)
 
 
 def _riskiest(found: Riskiest) -> Iterator[Block]:

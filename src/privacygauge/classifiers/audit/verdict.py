@@ -511,31 +511,26 @@ def _beside_shadows(
         f"curve of the {_COMPARED} is {decimal_estimate(theirs)} for them and "
         f"{decimal_estimate(ours)} for it."
     )
-    # With a wrong membership, a target still knows as many of the records as there are members.
-    return words, _share_known(rounds, shadow) < _MOSTLY * float(secret.mean())
-
-
-def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
-    """Return the share of records that the target knows as shadow models know their members.
-
-    The mean of two measures, the mean probability of the true class and the share of right answers:
-    0 is the value of shadow models on other records, 1 that on their members. One model may be more
-    confident than another by chance of training, and then ranks all its records higher. But it is
-    more confident where it is right and where it is wrong, so that means of two models differ less
-    than ranks.
-    """
+    # The share of records that the target knows as shadow models know their members, as the mean of
+    # two measures, the mean probability of the true class and the share of right answers: 0 is the
+    # value of shadow models on other records, 1 that on their members. One model may be more
+    # confident than another by chance of training, and then ranks all its records higher. But it is
+    # more confident where it is right and where it is wrong, so that means of two models differ
+    # less than ranks.
     found = []
     for name in (_COMPARED, "correctness"):
         if not all(name in r.observation.signals for r in rounds) or name not in shadow.signals:
             continue
-        theirs = shadow.signals[name]
-        unseen = float(theirs[~shadow.member].mean())
-        seen = float(theirs[shadow.member].mean())
-        ours = float(np.mean(np.concatenate([r.observation.signals[name] for r in rounds])))
-        if seen - unseen > _POINTS:
-            found.append((ours - unseen) / (seen - unseen))
+        of_shadows = shadow.signals[name]
+        lowest = float(of_shadows[~shadow.member].mean())
+        highest = float(of_shadows[shadow.member].mean())
+        own = float(np.mean(np.concatenate([r.observation.signals[name] for r in rounds])))
+        if highest - lowest > _POINTS:
+            found.append((own - lowest) / (highest - lowest))
     # Without overfit shadow models there is no scale: nothing speaks against knowing all members.
-    return float(np.mean(found)) if found else 1.0
+    share = float(np.mean(found)) if found else 1.0
+    # With a wrong membership, a target still knows as many of the records as there are members.
+    return words, share < _MOSTLY * float(secret.mean())
 
 
 _MOSTLY = 0.6

@@ -111,7 +111,8 @@ class Bavaria:
         means = means_prior(inside, outside, noise, both=both, shared=shared)
         # Each group's mean is expected from the other group's, by their joint law over the records.
         given_out = means.given(outside, noise[1])
-        given_in = means.swapped.given(inside, noise[0])
+        swapped = MeansPrior(means.centre[::-1], means.spread[::-1], means.together)
+        given_in = swapped.given(inside, noise[0])
         ratio = _log_predictive(signal, inside, priors[0], *given_out) - _log_predictive(
             signal, outside, priors[1], *given_in
         )
@@ -186,11 +187,6 @@ class MeansPrior:
     together: Floats
     """(q,) Covariance of the two means."""
 
-    @property
-    def swapped(self) -> MeansPrior:
-        """The same law with the groups swapped."""
-        return MeansPrior(self.centre[::-1], self.spread[::-1], self.together)
-
     def given(self, other: WorldGroup, noise: Floats) -> tuple[Floats, Floats]:
         """Return the mean and the variance, (n, q), of the first group's mean given the other's.
 
@@ -233,16 +229,14 @@ def means_prior(
     beyond = (off[0] - off[1]) ** 2 - error[0] - error[1]
     least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
     lacking = np.where(shared, np.maximum(least - (own + others - 2 * together), 0.0) / 2, 0.0)
-    spread = own + lacking, others + lacking
+    spread = (own + lacking, others + lacking)
+    # Both groups have the average of the two where they share a prior.
+    middle, wide = ((pair[0] + pair[1]) / 2 for pair in (centre, spread))
     return MeansPrior(
-        _pool_where_shared(centre, shared), _pool_where_shared(spread, shared), together
+        (np.where(shared, middle, centre[0]), np.where(shared, middle, centre[1])),
+        (np.where(shared, wide, spread[0]), np.where(shared, wide, spread[1])),
+        together,
     )
-
-
-def _pool_where_shared(pair: tuple[Floats, Floats], shared: Bools) -> tuple[Floats, Floats]:
-    """Return two values, replaced by their average where `shared`."""
-    middle = (pair[0] + pair[1]) / 2
-    return np.where(shared, middle, pair[0]), np.where(shared, middle, pair[1])
 
 
 def are_alike(inside: WorldGroup, outside: WorldGroup, both: Bools) -> Bools:
@@ -253,17 +247,17 @@ def are_alike(inside: WorldGroup, outside: WorldGroup, both: Bools) -> Bools:
     gap = (inside.mean - outside.mean)[both]
     # Pairs of a squared difference and its squared standard error: of means, and of variances.
     moved = average(gap) ** 2, total((gap - average(gap)) ** 2) / (len(gap) * (len(gap) - 1))
+    # Influence of each record on its group's pooled variance, (n, q).
+    influence = [
+        (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
+        for group in (inside, outside)
+    ]
     wider = (
         (inside.variance - outside.variance) ** 2,
-        total((_error(inside) - _error(outside)) ** 2),
+        total((influence[0] - influence[1]) ** 2),
     )
     beyond = [square > LEAST_ERRORS**2 * error for square, error in (moved, wider)]
     return np.asarray(~(beyond[0] | beyond[1]))
-
-
-def _error(group: WorldGroup) -> Floats:
-    """Return the influence of each record on the group's pooled variance, (n, q)."""
-    return (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
 
 
 def _log_predictive(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -26,17 +25,6 @@ from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
 
 NO_NOISE = "needs a target with two worlds on the same side, to see how much models differ"
-
-
-class Variance(Protocol):
-    """Estimator of the variance of a record's group."""
-
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-
-    def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
-        """Return the variance, (n, q) or (q,), above 0; from `other` where `group` has none."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +92,8 @@ class AutoVariance:
         return self.among(n_worlds).of(group, other)
 
 
-class Tail(Protocol):
-    """Score of the offline attack: a tail of the non-members' distribution."""
-
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-
-    @property
-    def usual(self) -> float:
-        """Default cut: a typical non-member's distance from the mean, in standard deviations."""
-
-    def of(self, distance: Floats, variance: Floats) -> Floats:
-        """Return the score, (n, q), of signals at a `distance` above the mean of non-members."""
+Variance = AutoVariance | PooledVariance | PerRecordVariance
+"""Estimator of the variance of a record's group: above 0, from the other group if it has none."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +103,7 @@ class OneSided:
     name = "one-sided"
 
     usual = 0.0
+    """Default cut: a typical non-member's distance from the mean, in standard deviations."""
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
         """Return the log probability that a non-member's signal is lower."""
@@ -144,6 +122,10 @@ class TwoSided:
     def of(self, distance: Floats, variance: Floats) -> Floats:
         """Return the negated log density of a non-member's signal."""
         return (distance * distance / variance + np.log(2 * math.pi * variance)) / 2
+
+
+Tail = OneSided | TwoSided
+"""Score of the offline attack: a tail of the non-members' distribution."""
 
 
 @dataclass(frozen=True)

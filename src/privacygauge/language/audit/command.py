@@ -220,9 +220,9 @@ class LanguageRequest(Request):
                 *(("--jobs",) if jobs != 1 else ()),
             ):
                 raise InputError(f"{name} goes with --target, a model; --scores holds energies")
-        for name, asked in self._asked_by_name().items():
-            value = getattr(self, name)
-            if name in ("kind", "precision") and value not in (None, *asked.offers):
+        for f, asked in self.asked():
+            value = getattr(self, f.name)
+            if f.name in ("kind", "precision") and value not in (None, *asked.offers):
                 known = ", ".join(asked.offers)
                 raise InputError(f"{asked.flag} must be one of {known}, got {value!r}")
         _ = self.rates

@@ -81,7 +81,7 @@ def areas(evaluations: Sequence[Evaluation]) -> str:
 def plot_roc(
     evaluations: Sequence[Evaluation], ax: Axes | None = None, *, log: bool = False
 ) -> Axes:
-    """Draw the ROC curves of attacks; the numbers are those of `curves.roc_curves`.
+    """Draw the ROC curves of attacks; the numbers are those of `roc_curves`.
 
     The six attacks with the largest AUCs are named, in descending order; others are grey. With
     `log`, both axes are logarithmic, which shows the TPR at low FPRs.
@@ -141,7 +141,7 @@ def plot_roc(
 
 
 def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
-    """Draw the score histograms of members and non-members; numbers: `curves.score_shares`."""
+    """Draw the score histograms of members and non-members; numbers: `score_shares`."""
     ax = axes(ax)
     shares = score_shares(attack)
     inside = shares.members * 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
@@ -90,6 +90,17 @@ def blocks(
         }
         for e in evaluations
     ]
+    # Remarks below the main table.
+    n = len(evaluations)
+    remarks = []
+    if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
+        remarks.append(TOO_FEW)
+    if n > 1:
+        remarks.append(
+            f"Each row holds individually. Among {n} attacks the best looks better than it is by "
+            "luck; the verdict allows for that, these rows do not."
+        )
+    remarks += [f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes]
     half = "Precision: how often \u201cmember\u201d is right if half of those asked about are "
     # The table of interval methods, one row per kind of number.
     found = [r for e in evaluations for r in e.tpr_at_fpr]
@@ -110,7 +121,7 @@ def blocks(
     return (
         text(f"{told} {_LINE}"),
         main_table(evaluations, best, note=note, epsilon=epsilon),
-        *notes(evaluations),
+        *((remark(*remarks),) if remarks else ()),
         FoldedBlocks(
             "Every number about the guesses",
             (table("guesses", "Guesses", rows, f"{half}members."), *chances),
@@ -178,22 +189,6 @@ def overview(a: Attacks) -> Table:
     best = [e.title == a.best.title for e in a.evaluations]
     note = _FEW if few else ""
     return table("overview", "How well each attack did", rows, note, spare=spare, best=best)
-
-
-def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Yield the block of remarks below the main table, if there are any."""
-    n = len(evaluations)
-    told = []
-    if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
-        told.append(TOO_FEW)
-    if n > 1:
-        told.append(
-            f"Each row holds individually. Among {n} attacks the best looks better than it is by "
-            "luck; the verdict allows for that, these rows do not."
-        )
-    told += [f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes]
-    if told:
-        yield remark(*told)
 
 
 def priors(evaluations: Sequence[Evaluation]) -> Table:
@@ -264,25 +259,24 @@ def methods_of(
     title: str = "Methods",
 ) -> Table:
     """Return the table of interval methods, from the estimates of each kind of number."""
+    rows = []
+    for number, found in columns.items():
+        made = [x for x in found if isinstance(x, Estimate)]
+        if not made:
+            rows.append((number, DASH, DASH))
+            continue
+        # Attacks on the same targets share method, level and n, so that one row serves them all.
+        sizes = sorted({x.n for x in made})
+        n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+        levels = ", ".join(rate(x) for x in sorted({x.level for x in made}))
+        rows.append((number, f"{'; '.join(sorted({x.method for x in made}))}, {levels}", n))
     return Table(
         name,
         title,
         columns=(Column("Number"), Column("Method and level", prose=True), Column("n")),
-        rows=tuple((number, *method(found)) for number, found in columns.items()),
+        rows=tuple(rows),
         note=note,
     )
-
-
-def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
-    """Return the methods with levels, and the numbers of independent units, of estimates."""
-    made = [x for x in found if isinstance(x, Estimate)]
-    if not made:
-        return DASH, DASH
-    # Attacks on the same targets share method, level and n, so that one row serves them all.
-    sizes = sorted({x.n for x in made})
-    n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
-    levels = ", ".join(rate(x) for x in sorted({x.level for x in made}))
-    return f"{'; '.join(sorted({x.method for x in made}))}, {levels}", n
 
 
 def attack(e: Evaluation) -> Cell:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from privacygauge.evaluate.headline import Exposure, exposure
+from privacygauge.evaluate.headline import exposure
 from privacygauge.evaluate.played import Attacks, Detectable
 from privacygauge.evaluate.slices import Slice
 from privacygauge.evaluate.tail import Tail
@@ -74,6 +74,23 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     interval around it, and the band behind the best accuracy and the limits behind epsilon are
     conservative.
     """
+    n = len(a.evaluations)
+    allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""
+    targets = f"{count(a.game.n_in)} members and {count(a.game.n_out)} non-members"
+    missed = ""
+    resolved = [r for r in a.best.tpr_at_fpr if r.resolved]
+    if resolved:
+        finest = min(resolved, key=lambda r: r.fpr)
+        missed = (
+            f", and it may find up to {tpr_estimate(finest.estimate, finest.fpr).high}% of the "
+            f"members while accusing {rate(finest.fpr)} of the non-members falsely"
+        )
+    undetected = (
+        f"What this audit could have missed: with {rate(a.level)} confidence the attack is "
+        f"right no more than {percent(a.headline.accuracy.high)} of the time"
+        f"{allowing}{missed}. A leak up to that size may "
+        f"have gone unnoticed on {targets}."
+    )
     base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
     # Only looked for if the average shows nothing: a leak that was found needs no further evidence.
@@ -95,7 +112,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
             "explains. A model that knows them by heart would look like this. Records of a kind "
             "of their own would, too: that so few are all members is no proof."
         )
-        return GradedAttacks(UNTOLD, FEW_APART, (apart, _undetected_leak_text(a)))
+        return GradedAttacks(UNTOLD, FEW_APART, (apart, undetected))
     if grade == NONE and asked is not None and (asked.below or asked.group_below is not None):
         # Describe members that are known less than all others.
         if asked.below:
@@ -117,7 +134,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
                     "like this, and whoever knows that can tell them. Labels of the file that are "
                     "wrong would, too."
                 ),
-                _undetected_leak_text(a),
+                undetected,
             ),
         )
     if grade == NONE and a.headline.inverted:
@@ -129,10 +146,9 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
                 "No leak was found, but an audit of this size could hardly have found one: "
                 f"{_least(asked.detectable)}. A moderate leak begins at {percent(DETECTABLE)}."
             )
-            return GradedAttacks(UNTOLD, TOO_FEW, (too_few, _undetected_leak_text(a)))
+            return GradedAttacks(UNTOLD, TOO_FEW, (too_few, undetected))
     question: Literal["average", "records", "groups"] = "average"
     if grade in (average, NONE):
-        n = len(a.evaluations)
         if grade == NONE:
             none = f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
             headline = f"No leak found: {none} clearly better than guessing"
@@ -159,27 +175,31 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         headline = (
             f"{grade.word.capitalize()} leak: among records with {group}, {_told_apart(first)}"
         )
-    ability: list[str] = []
-    ability.append(
+    sentences = [
         f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
         f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. "
         "Members are the records that went into what is released."
-    )
+    ]
     reached = a.headline.reached
     area = a.headline.auc
     if reached.by_ranking:
-        ability.append(
+        sentences.append(
             f"Its guesses show less than its scores do: {ranked_pairs(area)} "
             f"({percent(area.low)} to {percent(area.high)} with {rate(area.level)} "
-            f"confidence{_allowing(a)}). A ranking this good has a threshold that is right at "
+            f"confidence{allowing}). A ranking this good has a threshold that is right at "
             f"least {percent(reached.accuracy.value)} of the time; the one that the attack "
             "chose on other records did not carry over. The grade follows from the ranking."
         )
-    sentences = [
-        *ability,
-        *_exposure_text(found, average != base),
-        *hidden,
-    ]
+    if found is not None:
+        fpr = rate(found.rate.fpr)
+        tpr = tpr_estimate(found.rate.estimate, found.rate.fpr)
+        step = " The grade is one step higher for it." if average != base else ""
+        sentences.append(
+            f"Some records are far more exposed than the average: while accusing only {fpr} of the "
+            f"non-members falsely, {plain(found.attack.title)} finds {tpr} of the members. "
+            f"Guessing would find {fpr}.{step}"
+        )
+    sentences += hidden
     # Few records get a sentence only where they, and not the average, make the leak grave.
     if asked is not None and asked.tail is not None and gravest((base, few)) != base:
         sentences.append(_standing_out(asked.tail))
@@ -195,13 +215,13 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
             f"exposed than the others ({_told_apart(worst_group)}){more}."
         )
     if base == NONE:
-        sentences.append(_undetected_leak_text(a))
+        sentences.append(undetected)
     else:
         accuracy = a.headline.accuracy
         sentences.append(
             f"With {rate(a.level)} confidence the share of right guesses lies between "
-            f"{percent(accuracy.low)} and {percent(accuracy.high)}{_allowing(a)}. It was "
-            f"measured on {_targets(a)}."
+            f"{percent(accuracy.low)} and {percent(accuracy.high)}{allowing}. It was "
+            f"measured on {targets}."
         )
     if grade == NONE and asked is not None:
         sentences.append(f"What it could have found: {_least(asked.detectable)}.")
@@ -297,19 +317,6 @@ def _standing_out(found: Tail) -> str:
     )
 
 
-def _exposure_text(found: Exposure | None, is_raised: bool) -> Iterator[str]:
-    if found is None:
-        return
-    fpr = rate(found.rate.fpr)
-    tpr = tpr_estimate(found.rate.estimate, found.rate.fpr)
-    step = " The grade is one step higher for it." if is_raised else ""
-    yield (
-        f"Some records are far more exposed than the average: while accusing only {fpr} of the "
-        f"non-members falsely, {plain(found.attack.title)} finds {tpr} of the members. "
-        f"Guessing would find {fpr}.{step}"
-    )
-
-
 def _hidden_leak_text(a: Attacks) -> Iterator[str]:
     """Yield sentences on evidence of a leak that the headline's numbers miss."""
     best = max(a.evaluations, key=lambda e: e.best_accuracy.low, default=None)
@@ -326,29 +333,3 @@ def _hidden_leak_text(a: Attacks) -> Iterator[str]:
             f"({plain(a.headline.epsilon_attack)}), which rules out that nothing leaks. The grade "
             "is one step higher for it."
         )
-
-
-def _undetected_leak_text(a: Attacks) -> str:
-    missed = ""
-    resolved = [r for r in a.best.tpr_at_fpr if r.resolved]
-    if resolved:
-        finest = min(resolved, key=lambda r: r.fpr)
-        missed = (
-            f", and it may find up to {tpr_estimate(finest.estimate, finest.fpr).high}% of the "
-            f"members while accusing {rate(finest.fpr)} of the non-members falsely"
-        )
-    return (
-        f"What this audit could have missed: with {rate(a.level)} confidence the attack is "
-        f"right no more than {percent(a.headline.accuracy.high)} of the time"
-        f"{_allowing(a)}{missed}. A leak up to that size may "
-        f"have gone unnoticed on {_targets(a)}."
-    )
-
-
-def _allowing(a: Attacks) -> str:
-    n = len(a.evaluations)
-    return f" (this allows for having tried {n} attacks)" if n > 1 else ""
-
-
-def _targets(a: Attacks) -> str:
-    return f"{count(a.game.n_in)} members and {count(a.game.n_out)} non-members"
