@@ -255,8 +255,8 @@ def test_an_honest_answer_has_a_slope_of_at_most_one():
     late = replace(history, times=None)
     near = nearness(late, rng)
     random = answers.random_rows(late, near)
-    assert random.sum() > 110
-    found = votes.votes(late, near, random, random)
+    assert random.uniform.sum() > 110
+    found = votes.votes(late, near, random.flags, random.uniform)
     assert all(x.p_value > 0.01 for x in found)
 
 

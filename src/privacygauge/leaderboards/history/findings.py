@@ -334,20 +334,20 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
-    throughout = np.zeros(len(history), np.bool_)
+    random = by_answers.RandomRows.none(len(history))
     if history.n_classes is not None and history.counted:
-        throughout = by_answers.random_rows(history, near)
+        random = by_answers.random_rows(history, near)
     return _gather_evidence(
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
-            chance_scores(history),
+            chance_scores(history, near.constant),
             final_gaps(history),
             near_perfect(history),
             by_answers.one_label_scan(history, near),
-            by_answers.random_answers(history, near),
+            by_answers.random_answers(history, near, random),
             by_answers.random_changes(history, near, flips),
-            random_flips(history, near),
-            votes.votes(history, near, throughout | flips.flags, throughout),
+            random_flips(history, near, random),
+            votes.votes(history, near, random.flags | flips.flags, random.uniform),
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),
         ],
