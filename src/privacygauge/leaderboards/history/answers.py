@@ -27,7 +27,6 @@ from privacygauge.leaderboards.history.evidence import (
 from privacygauge.leaderboards.history.record import History
 from privacygauge.leaderboards.history.scores import (
     BAND,
-    CUSTOM,
     at_chance,
     beyond_chance,
     is_centred,
@@ -191,18 +190,14 @@ def random_rows(history: History, near: Nearness) -> RandomRows:
     others = int(np.count_nonzero(inside)) - inside
     limit = s / m * others + BAND * np.sqrt(s / m * (1 - 1 / m) * np.maximum(others, 0))
     # Agreements on s points with `others` submissions are binomial if all are independent.
-    uniform = inside & (agreed <= limit) & (others > 0)
+    q = np.stack([np.bincount(row, minlength=m) for row in near.sample.astype(np.int64)]) / s
+    # Weak models score like random labels on few points, and agree with other accounts' models.
+    strange = _agrees_with_others(history, near, candidates & ~inside, q) <= BAND
+    uniform = inside & (agreed <= limit) & (others > 0) & strange
     if history.labels is None:
         return RandomRows(uniform, np.zeros(len(history), np.bool_), off)
-    truth = history.labels[near.points]
-    q = np.stack([np.bincount(row, minlength=m) for row in near.sample.astype(np.int64)]) / s
-    p = np.bincount(truth, minlength=m) / s
-    g = q @ p
-    variance = s**2 / max(1, s - 1) * (g - q @ p**2 - q**2 @ p + g**2)
-    right = np.count_nonzero(near.sample == truth, axis=1)
-    # A file with one label throughout has no order, and no variance.
-    by_order = (right - s * g) / np.sqrt(np.maximum(variance, 1e-12))
-    inside = candidates & (np.abs(by_order) <= BAND + 0.5 / np.sqrt(np.maximum(variance, 1e-12)))
+    by_order, deviation = _in_order(near.sample, q, history.labels[near.points])
+    inside = candidates & (np.abs(by_order) <= BAND + 0.5 / deviation) & strange
     same = q @ q[inside].T
     # A submission is not compared with itself.
     same[np.flatnonzero(inside), np.arange(len(same.T))] = 0.0
@@ -212,8 +207,41 @@ def random_rows(history: History, near: Nearness) -> RandomRows:
     return RandomRows(uniform, drawn, np.where(drawn, by_order, off))
 
 
-_CUSTOMARY = 10
-"""Largest number of random submissions of an account that a custom of most accounts explains."""
+def _in_order(rows: Answers, q: Floats, truth: Answers) -> tuple[Floats, Floats]:
+    """Return the excess of agreements, (k,), over a random order's, in deviations, and these."""
+    s = len(truth)
+    p = np.bincount(truth.astype(np.int64), minlength=q.shape[1]) / s
+    g = q @ p
+    variance = s**2 / max(1, s - 1) * (g - q @ p**2 - q**2 @ p + g**2)
+    # A file with one label throughout has no order, and no variance.
+    deviation = np.sqrt(np.maximum(variance, 1e-12))
+    agreed = np.count_nonzero(rows == truth, axis=1)
+    return (agreed - s * g) / deviation, deviation
+
+
+def _agrees_with_others(history: History, near: Nearness, models: Bools, q: Floats) -> Floats:
+    """Return how far agreement with the others' majority, (k,), is beyond a random order's.
+
+    The majority is that of the `models`, (k,), of other accounts; 0 where they have too few.
+    """
+    m = q.shape[1]
+    found = np.zeros(len(history))
+    # Number of models with each label at each point: of all, and of each account in turn.
+    every = _label_counts(near.sample[models], m)
+    for code in range(len(history.names)):
+        own = history.codes == code
+        if np.count_nonzero(models & ~own) < _FEWEST:
+            continue
+        others = every - _label_counts(near.sample[models & own], m)
+        found[own] = _in_order(near.sample[own], q[own], others.argmax(axis=0))[0]
+    return found
+
+
+def _label_counts(rows: Answers, m: int) -> Ints:
+    counts = np.zeros((m, rows.shape[1]), np.int64)
+    for row in rows:
+        counts[row, np.arange(len(row))] += 1
+    return counts
 
 
 def random_answers(
@@ -242,8 +270,7 @@ def random_answers(
         of = list(group)
         # Baselines are drawn by the frequencies of classes: only a habit beyond those is odd.
         drawn = 2 * by_frequency[of].sum() > counts[of].sum()
-        rate = share_by_custom(shares, group, _HALF if drawn else _TENTH)
-        return rate if np.median(counts[of]) <= _CUSTOMARY else min(rate, CUSTOM)
+        return share_by_custom(shares, group, _HALF if drawn else _TENTH)
 
     what = "score as random labels do and agree with each other no more than those"
     return per_account_and_group(

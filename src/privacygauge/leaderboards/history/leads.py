@@ -77,10 +77,13 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
 def leaps(history: History) -> tuple[Evidence, ...]:
     """Test the best account, and the best two to ten, for far fewer errors than the next one's.
 
-    The tests are those of `near_perfect` without its conditions for known labels. Half of the next
-    account's errors are too many for one account; for j accounts, a share of ``1 / (2 j)`` is: a
-    better method that was made public has followers. Of all numbers, and of public and private
-    scores, the clearest is returned.
+    The tests are those of `near_perfect` without its conditions for known labels. Each of j
+    accounts must leave at most half of the next account's errors, and the best of them one in
+    ``2 j``: a better method that was made public has followers. The steps of all j accounts count,
+    since those that know more labels each than the one before leave no large step behind the last.
+    Errors that are roots of squares are compared by their squares: who knows half of the numbers
+    has half of those. Of all numbers of accounts, and of public and private scores, the clearest is
+    returned.
     """
     found = _tests_of_leaders(history, LEAP)
     if isinstance(found, Skipped):
@@ -115,8 +118,11 @@ def _far_ahead(
     m = len(history.names)
     loss = metric_named(history.metric).worst is not None
     lost = 1 - scores
-    if history.metric.partition(":")[0] in _SQUARED:
+    kind = history.metric.partition(":")[0]
+    if kind in _SQUARED:
         lost = np.sqrt(lost)
+    # Power of the share of labels that are not known in what is compared.
+    power = 0.5 if kind in (*_SQUARED, "rmse") else 1.0
     rows_of = [history.rows_of(code) for code in range(m)]
     best = np.array([rows[np.argmin(lost[rows])] for rows in rows_of])
     wrong = lost[best] * n
@@ -128,7 +134,7 @@ def _far_ahead(
     steps = np.arange(1, m) * np.diff(np.log(np.maximum(errors, 1e-300)))
     log_errors = np.log(np.maximum(lost * n + half, 1e-300))
     known = detector is NEAR_PERFECT
-    least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP
+    least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP**power
     found = []
     for j in range(1, min(TOGETHER, m - 3) + 1):
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
@@ -138,11 +144,13 @@ def _far_ahead(
         # Half an answer more: whole answers are floats here.
         nearly = left <= _NEARLY * n + 0.5 and beta.ppf(0.95, left + 1, n - left) <= _AT_MOST
         nearly = nearly or not known or loss
-        fewer = least * (max(1.0, j / _FRIENDS) if known else j)
+        fewer = least * (max(1.0, j / _FRIENDS) if known else 1.0)
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
-        if nearly and errors[j] >= fewer * errors[j - 1]:
-            ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
-            spaced = float(f.sf(ratio, 2, 2 * len(later)))
+        ahead = errors[j] >= fewer * errors[j - 1]
+        if nearly and ahead and (known or errors[j] >= (_LEAP * j) ** power * errors[0]):
+            leading = steps[j - 1 : j] if known else steps[:j]
+            ratio = float(leading.mean()) / mean if mean > 0 else math.inf
+            spaced = float(f.sf(ratio, 2 * len(leading), 2 * len(later)))
             rate = min(1.0, float(errors[j]) / n)
             # Counting alone: so few errors at the next account's rate, corrected for m accounts.
             # The mean loss of n points varies far less than by these factors.

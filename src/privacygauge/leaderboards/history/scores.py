@@ -49,9 +49,9 @@ _CHANCE = 0.5
 """Share of an honest account's submissions that may score at chance, unless others' do more."""
 TEAMS = 5
 """Number of accounts that, if all do the same, show that the task or a custom is the cause."""
-CUSTOM = 0.75
+CUSTOM = 2 / 3
 """Largest share of submissions that a custom of a few accounts explains."""
-_HIGH = 0.9
+_HIGH = 0.75
 """Quantile of the shares of the accounts that follow a custom: what it explains."""
 _GOOD = 0.8
 """Quantile of the other accounts' levels that says how far beyond chance the task lets one get."""
@@ -162,7 +162,7 @@ def _single_steps(history: History, rows: Ints, rate: float) -> tuple[float, int
     found = []
     references = _steps_from_references(history, counts)
     # Submissions that leave the score where the reference is (steps of 0) are left out of the run.
-    for steps in references:
+    for place, steps in enumerate(references):
         moved = np.flatnonzero(steps != 0)
         single = np.abs(steps[moved]) == 1
         start, stop = longest_run(single)
@@ -177,9 +177,11 @@ def _single_steps(history: History, rows: Ints, rate: float) -> tuple[float, int
             and not is_sticky(steps[moved[start] : moved[stop - 1] + 1])
         )
         if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / history.n):
-            # Steps of 0 between the first and the last of the run.
+            # Steps of 0 between the first and the last of the run. From other references than the
+            # submission before, a model that hardly changes is sticky.
             total = int(moved[stop - 1] - moved[start]) + 1
-            usual = max(rate, single_rate(total - (stop - start), total))
+            fine = single_rate(total - (stop - start), total) if place == 0 else rate
+            usual = max(rate, fine)
             log_p = log_run_tail(stop - start, len(single), usual)
             found.append((log_p, 1 + int(moved[start]), 1 + int(moved[stop - 1])))
     if not found:
@@ -289,18 +291,15 @@ def share_by_custom(shares: Floats, group: Sequence[int], least: float) -> float
     -------
     float
         At least `least`. Where few accounts exceed it, the median of the accounts beside the group,
-        up to a half. Where at least `TEAMS` do, a lone account among them, they follow a custom:
-        the share that nine in ten of them keep to, up to `CUSTOM`; and 1 where they are at least
-        half of all accounts. A group's own accounts count, or half of a course that does as it was
-        asked would be measured by the other half.
+        up to a half. Where at least `TEAMS` do, they follow a custom: the share that three in four
+        of them keep to, up to `CUSTOM`. A group's own accounts count for it, or half of a course
+        that does as it was asked would be measured by the other half.
     """
     beside = np.delete(shares, list(group))
-    beyond = shares > least
-    followers = shares[beyond] if len(group) > 1 else beside[beside > least]
-    if len(shares) >= TEAMS and 2 * np.count_nonzero(beyond) >= len(shares):
-        return 1.0
-    if np.count_nonzero(beyond) >= TEAMS:
-        return max(least, min(CUSTOM, float(np.quantile(followers, _HIGH))))
+    if np.count_nonzero(shares > least) >= TEAMS:
+        followers = shares if len(group) > 1 else beside
+        usual = float(np.quantile(followers[followers > least], _HIGH))
+        return max(least, min(CUSTOM, usual))
     return max(least, min(_CHANCE, float(np.median(beside)))) if len(beside) else least
 
 
@@ -322,8 +321,8 @@ def chance_scores(
     history : History
     constant : array of shape (k,), optional
         Submissions with one label throughout, which score as random labels do, and are none. Where
-        answers are not available, each account's first m submissions at chance may be such files,
-        one for each class.
+        answers are not available, a lone account's first m submissions at chance may be such files,
+        one for each class; of a group those whose m scores in a row add up to 1.
     """
     if not history.counted and history.metric != _AUC:
         return Skipped(
@@ -334,18 +333,20 @@ def chance_scores(
     if history.n_classes is None and history.counted:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
     near = at_chance(history)
-    if constant is not None:
-        near &= ~constant
-    elif history.counted:
-        assert history.n_classes is not None
+    surely = constant if constant is not None else _of_each_class(history, near)
+    maybe = surely.copy()
+    if constant is None and history.counted:
         for code in range(len(history.names)):
-            near[np.flatnonzero(near & (history.codes == code))[: history.n_classes]] = False
+            maybe[np.flatnonzero(near & (history.codes == code))[: history.n_classes]] = True
+    near &= ~surely
     off = beyond_chance(history)
 
     def counted(group: Sequence[int]) -> Bools:
         # Equal scores in a row may be one file sent again, and count once.
         of = np.flatnonzero(np.isin(history.codes, group))
         fresh = of[np.concatenate([[True], np.diff(history.scores[of]) != 0])]
+        # What may be one file for each class is no trial either.
+        fresh = fresh[~(maybe if len(group) == 1 else surely)[fresh]]
         inside = fresh[near[fresh]]
         plausible = as_wide(off[inside]) and is_centred(off[inside])
         plausible = plausible and afresh(off[inside], history.codes[inside])
@@ -366,6 +367,25 @@ def chance_scores(
     return per_account_and_group(
         history, CHANCE_SCORES, flags=near, counted=counted, rate=usual, what=what
     )
+
+
+def _of_each_class(history: History, near: Bools) -> Bools:
+    """Mark submissions, (k,), of which an account has m in a row that are right n times in all.
+
+    As one file for each class is, with that label throughout.
+    """
+    found = np.zeros(len(history), np.bool_)
+    m = history.n_classes
+    if m is None or not history.exact:
+        return found
+    for code in range(len(history.names)):
+        of = history.rows_of(code)
+        for first in range(len(of) - m + 1):
+            some = of[first : first + m]
+            if near[some].all() and history.n_correct[some].sum() == history.n:
+                found[some] = True
+                break
+    return found
 
 
 def per_account_and_group(
@@ -412,7 +432,7 @@ def per_account_and_group(
         # By share of flagged submissions, ties by their number; accounts that stand out alone are
         # left out.
         for i in np.lexsort((-counts, -shares))
-        if alone[i] > lone_account_threshold(len(every))
+        if counts[i] and alone[i] > lone_account_threshold(len(every))
     ]
     group, together = best_group(ranked, log_p, len(every))
     # Members with less than half of the group's mean number of flags are not accused.
