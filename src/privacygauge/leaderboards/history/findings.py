@@ -19,7 +19,7 @@ from privacygauge.leaderboards.history import replay as replays
 from privacygauge.leaderboards.history import votes
 from privacygauge.leaderboards.history.answers import random_flips
 from privacygauge.leaderboards.history.evidence import ALL, SCORE_SCAN, UNDECIDED, Evidence
-from privacygauge.leaderboards.history.leads import leaps, near_perfect
+from privacygauge.leaderboards.history.leads import leaps, near_perfect, seen_from
 from privacygauge.leaderboards.history.overfitting import (
     Overfitting,
     final_gaps,
@@ -404,6 +404,10 @@ class HistoryFindings:
     """Name of the Ladder shown by `history_by_submission`."""
     replays: tuple[Replay, ...]
     """Replays of the history under guards."""
+    seen_from: float | None
+    """Least share of labels whose knowledge, beside the best account's model, would have been worth
+    a look from the scores; None if even all would not, or if there are fewer than five accounts.
+    """
     ended: Overfitting | None
     """Public and private scores in the end; None without private ones."""
 
@@ -475,6 +479,7 @@ def examine_history(
         near_copies=near_copies(history, found),
         ladder=name,
         replays=tuple(x for x in played if not isinstance(x, Skipped)),
+        seen_from=seen_from(history, level),
         ended=overfitting(history, level),
         missing=(*found.skipped, *(x for x in played if isinstance(x, Skipped))),
         errors=errors,

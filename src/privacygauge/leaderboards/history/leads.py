@@ -42,6 +42,8 @@ one with 98% may be 12.
 """
 _LEAP = 2.0
 """Factor by which a leap leaves fewer errors than the next account has."""
+_BY_DISTANCE = 0.9
+"""Share of a leap's level that is spent on its distance, and not on its being made at once."""
 _SQUARED = ("mse", "brier", "r2")
 """Metrics with squared errors: their roots are compared."""
 _NO_LOSS = 0.005
@@ -116,19 +118,12 @@ def _far_ahead(
 ) -> list[Evidence]:
     """Return one test for each number of leading accounts, by scores on n points."""
     m = len(history.names)
+    lost, half, power = _losses(history, scores, n)
     loss = metric_named(history.metric).worst is not None
-    lost = 1 - scores
-    kind = history.metric.partition(":")[0]
-    if kind in _SQUARED:
-        lost = np.sqrt(lost)
-    # Power of the share of labels that are not known in what is compared.
-    power = 0.5 if kind in (*_SQUARED, "rmse") else 1.0
     rows_of = [history.rows_of(code) for code in range(m)]
     best = np.array([rows[np.argmin(lost[rows])] for rows in rows_of])
     wrong = lost[best] * n
     order = np.argsort(wrong, kind="stable")
-    # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
-    half = min(0.5, _NO_LOSS * float(np.median(wrong))) if loss else 0.5
     errors = wrong[order] + half
     # The ``i g_i`` of the notes above.
     steps = np.arange(1, m) * np.diff(np.log(np.maximum(errors, 1e-300)))
@@ -156,7 +151,10 @@ def _far_ahead(
             # The mean loss of n points varies far less than by these factors.
             counted = 0.0 if loss else float(binom.cdf(math.floor(left), n, rate))
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
-            alone = max(min(1.0, 2 * min(spaced, jump)), min(1.0, m * counted))
+            # Whoever leaps in steps shows by the distance alone.
+            share = 0.5 if known else _BY_DISTANCE
+            either = min(spaced / share, jump / (1 - share))
+            alone = max(min(1.0, either), min(1.0, m * counted))
         found.append(
             Evidence(
                 detector=detector,
@@ -170,6 +168,51 @@ def _far_ahead(
             )
         )
     return found
+
+
+def _losses(history: History, scores: Floats, n: int) -> tuple[Floats, float, float]:
+    """Return what is compared of every submission, (k,), what is added to it, and its power.
+
+    The power is that of the share of unknown labels in the loss of whoever knows the others.
+    """
+    loss = metric_named(history.metric).worst is not None
+    lost = 1 - scores
+    kind = history.metric.partition(":")[0]
+    if kind in _SQUARED:
+        lost = np.sqrt(lost)
+    best = [lost[history.rows_of(code)].min() for code in range(len(history.names))]
+    # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
+    half = min(0.5, _NO_LOSS * float(np.median(best)) * n) if loss else 0.5
+    return lost, half, 0.5 if kind in (*_SQUARED, "rmse") else 1.0
+
+
+def seen_from(history: History, level: float) -> float | None:
+    """Return the least share of labels whose knowledge would have been worth a look.
+
+    They are known to one more account, beside what the best account's model knows, and
+    show by their distance alone (`leaps`). None if even all labels would not have stood out, or
+    where there are too few accounts.
+    """
+    m = len(history.names)
+    if m < FEWEST:
+        return None
+    lost, half, power = _losses(history, history.scores, history.n)
+    best = np.sort([lost[history.rows_of(code)].min() for code in range(m)]) * history.n
+    errors = best + half
+    steps = np.arange(2, m + 1) * np.diff(np.log(np.maximum(errors, 1e-300)))
+    later = steps[: max(NEIGHBOURS, (m + 1) // 3)]
+    mean = max(float(later.mean()), 1e-12)
+    loss = metric_named(history.metric).worst is not None
+    rate = min(1.0, float(errors[0]) / history.n)
+    parts = 1 if history.private is None or history.n_private is None else 2
+    for known in np.linspace(0.5, 1.0, 51):
+        left = float(best[0]) * (1 - known) ** power
+        ahead = float(errors[0]) / (left + half)
+        spaced = float(f.sf(math.log(ahead) / mean, 2, 2 * len(later))) / _BY_DISTANCE
+        counted = 0.0 if loss else float(binom.cdf(math.floor(left), history.n, rate))
+        if ahead >= _LEAP**power and 2 * parts * max(spaced, (m + 1) * counted) <= 1 - level:
+            return float(known)
+    return None
 
 
 def _jump(history: History, errors: Floats, group: Ints, reached: float) -> float:
