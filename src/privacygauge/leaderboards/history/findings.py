@@ -27,7 +27,7 @@ from privacygauge.leaderboards.history.overfitting import (
     private_leads,
     wide_gaps,
 )
-from privacygauge.leaderboards.history.record import History, disagreeing
+from privacygauge.leaderboards.history.record import AUC, History, disagreeing
 from privacygauge.leaderboards.history.replay import Replay, Winner
 from privacygauge.leaderboards.history.scores import block_scans, chance_scores, score_scan
 from privacygauge.leaderboards.history.votes import Nearness, nearness
@@ -227,6 +227,13 @@ def history_warnings(history: History) -> tuple[str, ...]:
         found.append(
             f"{len(others):,} account{'s were' if len(others) > 1 else ' was'} merged into "
             "another: a team's submissions are examined as one account's."
+        )
+    if not history.counted and history.metric == AUC and history.n_smaller is None:
+        found.append(
+            f"The size of the smaller class is not known: the test of chance takes {history.n:,} "
+            "for all points, and the others for the smaller class. If they are all points, these "
+            "accuse too easily; if not, random scores could not have been seen. Give all points as "
+            "--n and the others as --n-smaller, or the labels."
         )
     if not history.counted:
         found.append(

@@ -104,17 +104,18 @@ def _tests_of_leaders(history: History, detector: Detector) -> tuple[Evidence, .
     m = len(history.names)
     if m < FEWEST:
         return Skipped(detector.title, f"needs {FEWEST} accounts, got {m}")
-    found = _far_ahead(history, history.scores, history.n, detector=detector)
-    if history.private is not None and history.n_private is not None:
+    found = _far_ahead(history, history.scores, history.points, detector=detector)
+    private_points = history.private_points
+    if history.private is not None and private_points is not None:
         # Leaked labels of the private part need not show in the public score.
         found += _far_ahead(
-            history, history.private, history.n_private, detector=detector, where="in private "
+            history, history.private, private_points, detector=detector, where="in private "
         )
     return tuple(found)
 
 
 def _far_ahead(
-    history: History, scores: Floats, n: int, *, detector: Detector, where: str = ""
+    history: History, scores: Floats, n: float, *, detector: Detector, where: str = ""
 ) -> list[Evidence]:
     """Return one test for each number of leading accounts, by scores on n points."""
     m = len(history.names)
@@ -149,7 +150,7 @@ def _far_ahead(
             rate = min(1.0, float(errors[j]) / n)
             # Counting alone: so few errors at the next account's rate, corrected for m accounts.
             # The mean loss of n points varies far less than by these factors.
-            counted = 0.0 if loss else float(binom.cdf(math.floor(left), n, rate))
+            counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
             # Whoever leaps in steps shows by the distance alone.
             share = 0.5 if known else _BY_DISTANCE
@@ -170,7 +171,7 @@ def _far_ahead(
     return found
 
 
-def _losses(history: History, scores: Floats, n: int) -> tuple[Floats, float, float]:
+def _losses(history: History, scores: Floats, n: float) -> tuple[Floats, float, float]:
     """Return what is compared of every submission, (k,), what is added to it, and its power.
 
     The power is that of the share of unknown labels in the loss of whoever knows the others.
@@ -196,20 +197,21 @@ def seen_from(history: History, level: float) -> float | None:
     m = len(history.names)
     if m < FEWEST:
         return None
-    lost, half, power = _losses(history, history.scores, history.n)
-    best = np.sort([lost[history.rows_of(code)].min() for code in range(m)]) * history.n
+    n = history.points
+    lost, half, power = _losses(history, history.scores, n)
+    best = np.sort([lost[history.rows_of(code)].min() for code in range(m)]) * n
     errors = best + half
     steps = np.arange(2, m + 1) * np.diff(np.log(np.maximum(errors, 1e-300)))
     later = steps[: max(NEIGHBOURS, (m + 1) // 3)]
     mean = max(float(later.mean()), 1e-12)
     loss = metric_named(history.metric).worst is not None
-    rate = min(1.0, float(errors[0]) / history.n)
+    rate = min(1.0, float(errors[0]) / n)
     parts = 1 if history.private is None or history.n_private is None else 2
     for known in np.linspace(0.5, 1.0, 51):
         left = float(best[0]) * (1 - known) ** power
         ahead = float(errors[0]) / (left + half)
         spaced = float(f.sf(math.log(ahead) / mean, 2, 2 * len(later))) / _BY_DISTANCE
-        counted = 0.0 if loss else float(binom.cdf(math.floor(left), history.n, rate))
+        counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
         if ahead >= _LEAP**power and 2 * parts * max(spaced, (m + 1) * counted) <= 1 - level:
             return float(known)
     return None

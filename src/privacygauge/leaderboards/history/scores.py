@@ -25,7 +25,7 @@ from privacygauge.leaderboards.history.evidence import (
     longest_run,
     probability,
 )
-from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history.record import AUC, History
 
 SINGLE = 0.78
 """Rate of single steps: P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2."""
@@ -324,7 +324,7 @@ def chance_scores(
         answers are not available, a lone account's first m submissions at chance may be such files,
         one for each class; of a group those whose m scores in a row add up to 1.
     """
-    if not history.counted and history.metric != _AUC:
+    if not history.counted and history.metric != AUC:
         return Skipped(
             CHANCE_SCORES.title,
             f"the scores are {history.metric}, not right answers: what random submissions score "
@@ -470,26 +470,29 @@ def _evidence(
     )
 
 
-_AUC = "auc"
-"""Metric other than accuracies of which chance has a known distribution."""
 _RAREST = 2.3
 """Deviation of random areas where a class has a share of .05, over that of equal classes."""
+_SHORTFALLS = 12
+"""Minimum number of areas below 1/2 that show how far random ones spread."""
 
 
 def _chance(history: History) -> tuple[float, float]:
     """Return the mean and the standard deviation of the right answers of random labels.
 
-    Of an area under the curve, in n-ths, the deviation is that of classes of equal size (Mann and
-    Whitney 1947), or a larger one that the scores around 1/2 show: random scores spread wider where
-    one class is rarer, up to `_RAREST` times as wide with one example in twenty.
+    Of an area under the curve, in n-ths, the variance is ``n^2 (n + 1)/(12 a b)`` for classes of a
+    and b points (Mann and Whitney 1947). Where the classes are not known, they are taken to be
+    equal, or one of them to be as rare as the areas below 1/2 show, which models seldom have.
     """
     n = history.n
     if not history.counted:
+        if history.n_smaller is not None:
+            pairs = history.n_smaller * (n - history.n_smaller)
+            return n / 2, n * math.sqrt((n + 1) / (12 * pairs))
         even = math.sqrt((n + 1) / 3)
-        off = np.abs(history.n_correct - n / 2) / even
-        around = off[off <= BAND * _RAREST]
-        wider = math.sqrt(float(np.mean(around**2))) if len(around) else 1.0
-        return n / 2, even * min(max(wider, 1.0), _RAREST)
+        below = (n / 2 - history.scores * n)[history.scores < 0.5] / even
+        below = below[below <= BAND * _RAREST]
+        spread = math.sqrt(float(np.mean(below**2))) if len(below) >= _SHORTFALLS else 1.0
+        return n / 2, even * min(max(spread, 1.0), _RAREST)
     assert history.n_classes is not None
     m = history.n_classes
     return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
