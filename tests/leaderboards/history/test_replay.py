@@ -13,8 +13,8 @@ from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.leaderboards.history.replay import (
     best_so_far,
     improvements,
-    other_answers,
     noise_curve,
+    other_answers,
     record_submissions,
     replay,
     scores_ladder,
