@@ -217,7 +217,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few histories")
     parser.add_argument("--only", help="honest, metrics, or names of attacks as a,b")
     asked = parser.parse_args()
-    names = ["honest", "metrics", *ATTACKS, *MODELS] if asked.only is None else asked.only.split(",")
+    names = (
+        ["honest", "metrics", *ATTACKS, *MODELS] if asked.only is None else asked.only.split(",")
+    )
     for name in names:
         if name == "honest":
             honest_rows(25 if asked.quick else 500)

@@ -47,7 +47,7 @@ def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: floa
         points leave less to choose from.
     """
     p = checks.level(accuracy, "accuracy")
-    points, p = _contested(n, p, correlation)
+    points, p = _hard_points(n, p, correlation)
     if p == 0:
         return 0.0
     # E[max] is the sum of P(max > x) over the counts x from 0; outside this range it is 1 or 0.
@@ -80,7 +80,7 @@ def honest_submissions(
     10^12.
     """
     p = checks.level(accuracy, "accuracy")
-    points, p = _contested(n, p, correlation)
+    points, p = _hard_points(n, p, correlation)
     # The tolerance keeps a whole number from being rounded to the one below.
     within = math.floor(points * p + n * bias + 1e-9)
     one = float(np.log1p(-betainc(within + 1, points - within, p))) if within < points else 0.0
@@ -132,7 +132,7 @@ def expected_maximum(k: int) -> float:
     return float((x * k * np.exp(log_density)).sum() * (x[1] - x[0]))
 
 
-def _contested(n: int, p: float, correlation: float) -> tuple[int, float]:
+def _hard_points(n: int, p: float, correlation: float) -> tuple[int, float]:
     """Return the number of contested points, and the probability of being right on one."""
     if not 0 <= correlation <= 1:
         raise InputError(f"correlation must be in [0, 1], got {correlation}")

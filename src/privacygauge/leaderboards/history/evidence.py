@@ -169,9 +169,9 @@ CHANCE_SCORES = Detector(
         "At most half of an account's submissions score within 3.3 standard deviations of 1/m (of "
         "areas under the curve, 1/2), or where at least five accounts exceed that, the share that "
         "three in four of them keep to, up to two thirds. One file for each class counts for "
-        "nothing. Their mean must be at 1/m and their spread binomial, no wider and no narrower, and no score "
-        "may follow from those before: the scores of one weak model lie closer together, or rise, "
-        "so that a hard task is not taken for an attack."
+        "nothing. Their mean must be at 1/m and their spread binomial, no wider and no narrower, "
+        "and no score may follow from those before: the scores of one weak model lie closer "
+        "together, or rise, so that a hard task is not taken for an attack."
     ),
     limits=(
         "A broken pipeline that submits again and again scores like this too, and so does a team "

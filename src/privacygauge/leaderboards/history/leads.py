@@ -172,9 +172,10 @@ def _far_ahead(
 
 
 def _losses(history: History, scores: Floats, n: float) -> tuple[Floats, float, float]:
-    """Return what is compared of every submission, (k,), what is added to it, and its power.
+    """Return the loss of each submission, (k,), an addend for logarithms, and a power.
 
-    The power is that of the share of unknown labels in the loss of whoever knows the others.
+    The loss of an account that knows some labels is that of its model times the share of the other
+    labels to this power.
     """
     loss = metric_named(history.metric).worst is not None
     lost = 1 - scores
