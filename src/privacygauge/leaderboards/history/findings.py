@@ -256,7 +256,7 @@ def history_warnings(history: History) -> tuple[str, ...]:
                 "they were rounded, or the files do not belong together. Answers and labels are "
                 "believed."
             )
-    if history.n_classes is None:
+    if history.n_classes is None and history.counted:
         found.append("The number of classes is not known: random labels cannot be told.")
     if errors := taken_for_errors(history):
         found.append(f"{errors}: of errors nothing can be told. Give 1 less the error.")
