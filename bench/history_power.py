@@ -7,7 +7,7 @@ default guard, whose answers the attack sees.
 
     python bench/history_power.py                       the tables of docs/leaderboard-history.md
     python bench/history_power.py --quick               the same from few histories
-    python bench/history_power.py --only nb,designed    the rows of these attacks; or honest
+    python bench/history_power.py --only nb,designed    the rows of these attacks; honest; metrics
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.leaderboards.analysts import ATTACKS
 from privacygauge.leaderboards.guards import root_ladder
-from privacygauge.leaderboards.history.findings import inspect
+from privacygauge.leaderboards.history.findings import examine_history, inspect
 from privacygauge.leaderboards.history.made import (
     HABITS,
     AccountSubmissions,
@@ -38,6 +38,7 @@ from privacygauge.leaderboards.history.made import (
 from privacygauge.leaderboards.history.record import History
 from privacygauge.leaderboards.history.replay import Replay, replay
 from privacygauge.leaderboards.mechanism import Guard
+from privacygauge.leaderboards.metrics import Metric, metric_named
 
 N, QUERIES, TEAMS, EACH = 1_000, 200, 8, 20
 GUARD = root_ladder(N)
@@ -125,16 +126,105 @@ def overfitted_contest(i: int) -> History:
     return contest_history(stream(i, "climbers"), overfitted=1)
 
 
+METRICS = ("accuracy", "auc", "logloss:15", "rmse:-15:15")
+SITUATIONS = {
+    "honest": (0.0, ()),
+    "honest, private part harder": (0.3, ()),
+    "all labels known to one": (0.0, (1.0,)),
+    "90% of the labels known to one": (0.0, (0.9,)),
+    "70% of the labels known to one": (0.0, (0.7,)),
+    "55, 80 and 93% known to three": (0.0, (0.55, 0.8, 0.93)),
+    "100 random submissions": (0.0, (0.0,)),
+}
+"""What is added to the errors of models on the private part, and the shares of labels known."""
+
+
+def scored(metric: Metric, truth: Rows, value: NDArray[np.float64]) -> float:
+    """Return the score, higher is better, of values around the truth, 0 and 1."""
+    name = metric.name.partition(":")[0]
+    if name == "accuracy":
+        return float(((value > 0.5) == truth).mean())
+    if name == "logloss":
+        one = np.clip(value, 0.02, 0.98)
+        value = np.column_stack([1 - one, one])
+    elif name == "rmse":
+        return float(metric.score(np.clip(value, -15, 15), truth.astype(float)))
+    return float(metric.score(value, truth))
+
+
+def by_metric(name: str, situation: str, i: int) -> History:
+    """Return ten teams of twelve models that get better, on 1,000 public and 2,000 private points.
+
+    A quarter of the points are positive. Who knows labels has them in the place of an own model's.
+    """
+    harder, known = SITUATIONS[situation]
+    rng = stream(i, "metrics", name, situation)
+    metric = metric_named(name)
+    truth = (rng.random(3_000) < 0.25).astype(np.int64)
+    public = np.arange(3_000) < 1_000
+    shared = rng.normal(size=3_000)
+    works: list[tuple[str, list[NDArray[np.float64]]]] = []
+    for team in range(10 + len(known)):
+        own = rng.normal(size=3_000)
+        sizes = np.linspace(0.7, 0.5, 12) * rng.uniform(0.9, 1.1)
+        models = [
+            truth + size * (1 + harder * ~public) * (0.7 * shared + 0.6 * own
+            + 0.4 * rng.normal(size=3_000))
+            for size in sizes
+        ]  # fmt: skip
+        if team < 10:
+            works.append((f"team-{team}", models))
+        elif known == (0.0,):
+            works.append(("cheat", [rng.random(3_000) for _ in range(100)]))
+        else:
+            share = known[team - 10]
+            told = np.where(rng.random(3_000) < share, truth, models[-1])
+            works.append((f"cheat-{team}", [*models[:2], told]))
+    rows = [
+        (at, account, scored(metric, truth[public], value[public]),
+         scored(metric, truth[~public], value[~public]))
+        for account, values in works
+        for at, value in zip(np.sort(rng.random(len(values))), values, strict=True)
+    ]  # fmt: skip
+    rows.sort(key=lambda row: row[0])
+    return History(
+        tuple(row[1] for row in rows),
+        np.array([row[2] for row in rows]),
+        1_000,
+        2 if name in ("accuracy", "auc") else None,
+        metric=name,
+        private=np.array([row[3] for row in rows]),
+        n_private=2_000,
+        n_smaller=int(truth[public].sum()) if name == "auc" else None,
+    )
+
+
+def metric_rows(n: int) -> None:
+    """Print for each metric how often somebody stands out, and how often is worth a look."""
+    for situation in SITUATIONS:
+        cells = [situation]
+        for name in METRICS:
+            found = [examine_history(by_metric(name, situation, i), (), 0, 0.95) for i in range(n)]
+            loud = sum(bool(one.findings) for one in found)
+            either = sum(bool(one.findings or one.hints) for one in found)
+            cells.append(f"{loud}, {either}")
+        print("|", " | ".join(cells), "|", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few histories")
-    parser.add_argument("--only", help="honest, or names of attacks as a,b")
+    parser.add_argument("--only", help="honest, metrics, or names of attacks as a,b")
     asked = parser.parse_args()
-    names = ["honest", *ATTACKS, *MODELS] if asked.only is None else asked.only.split(",")
+    names = (
+        ["honest", "metrics", *ATTACKS, *MODELS] if asked.only is None else asked.only.split(",")
+    )
     for name in names:
         if name == "honest":
             honest_rows(25 if asked.quick else 500)
+        elif name == "metrics":
+            metric_rows(5 if asked.quick else 100)
         else:
             print("|", row(name, 3 if asked.quick else 24), "|", flush=True)
 

@@ -28,9 +28,13 @@ _SUMMED = 4_000
 def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: float = 0.0) -> float:
     """Return the expected bias of the best of k equally accurate models.
 
-    (E[max of k binomial counts] - p n)/n, of the n (1 - correlation) points on which answers
-    differ, there independently. Nobody attacks here: the best score is chosen, as on any
-    leaderboard.
+    (E[max of k binomial counts] - q c)/n, on c contested points. Nobody attacks here: the best
+    score is chosen, as on any leaderboard.
+
+    Two submissions are taken to err independently of each other but for how hard each point is. Of
+    all such points with this accuracy p and correlation r, those leave most to choose from where
+    everybody is right on some, and right with probability ``q = (1 - r) p`` on the others,
+    ``c = n (1 - p)/(1 - q)``: the best count is skewed to the right. With r = 0 all are contested.
 
     Parameters
     ----------
@@ -43,8 +47,8 @@ def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: floa
         points leave less to choose from.
     """
     p = checks.level(accuracy, "accuracy")
-    points = _differing_points(n, correlation)
-    if points == 0:
+    points, p = _hard_points(n, p, correlation)
+    if p == 0:
         return 0.0
     checks.at_least(1, k=k)
     # E[max] is the sum of P(max > x) over the counts x from 0; outside this range it is 1 or 0.
@@ -77,7 +81,7 @@ def honest_submissions(
     10^12.
     """
     p = checks.level(accuracy, "accuracy")
-    points = _differing_points(n, correlation)
+    points, p = _hard_points(n, p, correlation)
     # The tolerance keeps a whole number from being rounded to the one below.
     within = math.floor(points * p + n * bias + 1e-9)
     one = float(np.log1p(-betainc(within + 1, points - within, p))) if within < points else 0.0
@@ -130,12 +134,14 @@ def expected_maximum(k: int) -> float:
     return float((x * k * np.exp(log_density)).sum() * (x[1] - x[0]))
 
 
-def _differing_points(n: int, correlation: float) -> int:
-    """Return the number of points on which the answers of two submissions may differ."""
+def _hard_points(n: int, p: float, correlation: float) -> tuple[int, float]:
+    """Return the number of contested points, and the probability of being right on one."""
     checks.at_least(1, n=n)
     if not 0 <= correlation <= 1:
         raise InputError(f"correlation must be in [0, 1], got {correlation}")
-    return math.ceil(n * (1 - correlation))
+    right = (1 - correlation) * p
+    # The tolerance keeps a whole number from being rounded to the one above.
+    return math.ceil(n * (1 - p) / (1 - right) - 1e-9), right
 
 
 MAJORITY = 2 / math.pi

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 
 from privacygauge.core.estimate import Skipped
-from privacygauge.leaderboards.history.record import in_time
+from privacygauge.errors import InputError
+from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.leaderboards.history.scores import chance_scores
 from tests.thorough import times
 
@@ -63,3 +66,48 @@ def test_of_other_metrics_chance_is_not_known():
     found = chance_scores(history)
     assert isinstance(found, Skipped)
     assert "what random submissions score is not known" in found.reason
+
+
+def contest(seed: int, classes: tuple[int, int], queries: int) -> History:
+    """Return eight teams of twelve models, and an account of random scores, by their areas."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(sum(classes)) < classes[0]
+    names = [f"team {team}" for team in range(8) for _ in range(12)] + ["random"] * queries
+    strength = np.repeat(1 + 0.1 * np.arange(8), 12)
+    scores = [area(truth, s * truth + rng.normal(size=len(truth))) for s in strength]
+    scores += [area(truth, rng.normal(size=len(truth))) for _ in range(queries)]
+    order = rng.permutation(len(names))
+    return in_time(
+        None,
+        [names[i] for i in order],
+        np.array(scores)[order],
+        n=len(truth),
+        metric="auc",
+    )
+
+
+@pytest.mark.parametrize("known", ["all points", "both"])
+@pytest.mark.parametrize("classes", [(250, 250), (50, 450), (100, 1900)])
+def test_random_areas_are_found_whichever_number_of_points_is_given(classes, known):
+    found = 0
+    for seed in range(6):
+        history = contest(seed, classes, 30)
+        if known == "both":
+            history = replace(history, n_smaller=classes[0])
+        tests = chance_scores(history)
+        assert not isinstance(tests, Skipped)
+        found += min(tests, key=lambda test: test.p_value).accounts == ("random",) and (
+            min(test.p_value for test in tests) * len(tests) < 0.01
+        )
+    assert found >= 5
+
+
+def test_the_smaller_class_is_counted_in_the_labels():
+    labels = np.arange(100) < 20
+    history = History(
+        ("a", "b"), np.array([0.7, 0.8]), 100, 2, labels=labels.astype(int), metric="auc"
+    )
+    assert history.n_smaller == 20
+    assert history.points == 20
+    with pytest.raises(InputError, match="smaller class must have 1 to 50 of the 100 points"):
+        replace(history, n_smaller=70)

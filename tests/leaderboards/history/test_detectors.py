@@ -113,7 +113,8 @@ def test_cheats_beside_a_course_that_sends_random_baselines_are_found(baselines)
 
 def test_a_group_is_found_where_no_account_is():
     history = replace(small("nb", accounts=12), answers=None, labels=None)
-    found = [x for x in chance_scores(history) if x.p_value < 1e-4]
+    # Twelve accounts may follow a custom, which explains two thirds of what they send.
+    found = [x for x in chance_scores(history) if x.p_value < 1e-3]
     assert [len(x.accounts) > 5 for x in found] == [True]
 
 
@@ -255,8 +256,8 @@ def test_an_honest_answer_has_a_slope_of_at_most_one():
     late = replace(history, times=None)
     near = nearness(late, rng)
     random = answers.random_rows(late, near)
-    assert random.sum() > 110
-    found = votes.votes(late, near, random, random)
+    assert random.uniform.sum() > 110
+    found = votes.votes(late, near, random.flags, random.uniform)
     assert all(x.p_value > 0.01 for x in found)
 
 

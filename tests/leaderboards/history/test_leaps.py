@@ -208,3 +208,48 @@ def test_good_models_of_an_easy_problem_are_not_accused(level, net, n, size):
             teams[f"net-{j}"] = before + improving(rng, n, net - 0.001, net, 3)
         accused += bool(audited(scored(rng, n, teams)).suspects)
     assert accused <= 0.05 * games
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "rmse:0:1"])
+def test_the_page_says_which_knowledge_of_labels_could_not_have_been_seen(metric):
+    """Whoever knows more than the named share is worth a look, and no fewer than nine in ten."""
+    seen = 0
+    for i in range(10):
+        rng = stream(i, "could not have been seen", metric)
+        teams = field(rng, 1_000, 0.8)
+        history = replace(scored(rng, 1_000, teams), metric=metric)
+        audit = audited(history)
+        assert audit.seen_from is not None
+        assert audit.report().data["seen_from"] == audit.seen_from
+        best = 1 - max(max(scores) for scores in teams.values())
+        power = 0.5 if metric.startswith("rmse") else 1.0
+        left = best * (1 - min(1.0, audit.seen_from + 0.02)) ** power
+        teams["thief"] = [float(1 - np.floor(left * 1_000) / 1_000)]
+        found = audited(replace(scored(rng, 1_000, teams), metric=metric))
+        names = {*found.suspects, *(x for hint in found.hints for x in hint.accounts)}
+        seen += "thief" in names
+    assert seen >= 9
+
+
+def test_too_few_points_to_see_known_labels_are_named():
+    rng = stream(0, "twenty points")
+    audit = audited(scored(rng, 20, field(rng, 20, 0.9)))
+    assert audit.seen_from is None
+    assert "could not have been seen" in str(audit.report().sections[1])
+
+
+@pytest.mark.slow
+def test_accounts_that_know_ever_more_labels_are_worth_a_look():
+    """Three accounts that know 70, 90 and 97% of the labels beside a model."""
+    worth = 0
+    games = times(40)
+    for i in range(games):
+        rng = stream(i, "ever more labels")
+        teams = field(rng, 1_000, 0.76)
+        for name, known in (("one", 0.7), ("two", 0.9), ("three", 0.97)):
+            own = improving(rng, 1_000, 0.7, 0.76, 3)
+            teams[name] = [*own, 1 - rng.binomial(1_000, (1 - known) * (1 - own[-1])) / 1_000]
+        audit = audited(scored(rng, 1_000, teams))
+        named = {*audit.suspects, *(x for hint in audit.hints for x in hint.accounts)}
+        worth += bool(named & {"one", "two", "three"})
+    assert worth >= 0.9 * games

@@ -9,16 +9,18 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.leaderboards.bounds import honest_best_of_k
 from privacygauge.leaderboards.guards import guard_named
 from privacygauge.leaderboards.history.made import honest_history
-from privacygauge.leaderboards.history.record import in_time
+from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.leaderboards.history.replay import (
     best_so_far,
     improvements,
     noise_curve,
+    other_answers,
     record_submissions,
     replay,
     scores_ladder,
     winner,
 )
+from privacygauge.leaderboards.mechanism import MarkedSubmission
 from privacygauge.leaderboards.oracle import Holdout
 
 RNG = np.random.default_rng
@@ -119,3 +121,83 @@ def test_a_perfect_or_empty_score_is_no_error():
 
 def test_the_ladder_for_scores_alone():
     assert scores_ladder(10_000).step == pytest.approx(0.01)
+
+
+def test_areas_that_no_number_of_points_divides_are_no_changed_log():
+    """A server's answers are in n-ths of its points; the areas behind it are finer."""
+    rng = RNG(8)
+    areas = np.round(rng.uniform(0.6, 0.9, 60), 6)
+    for n in (150, 300):
+        history = History(
+            ("a", "b") * 30,
+            areas,
+            n,
+            guard="exact",
+            shown=np.round(areas * 300) / 300,
+            metric="auc",
+        )
+        assert other_answers(history) == 0
+        changed = history.shown.copy()
+        changed[5] += 0.02
+        assert other_answers(replace(history, shown=changed)) == 1
+
+
+def test_of_many_copies_a_few_other_submissions_leave_as_much_to_choose_from():
+    rng = RNG(9)
+    labels = rng.integers(0, 2, 1_000)
+
+    def model() -> np.ndarray:
+        return np.where(rng.random(1_000) < 0.8, labels, 1 - labels)
+
+    rows = np.stack([model()] * 20 + [model() for _ in range(20)])
+    # The copies differ on a point each.
+    rows[np.arange(20), np.arange(20)] ^= 1
+    history = in_time(
+        None, ["a"] * 40, (rows == labels).mean(axis=1), n=1_000, n_classes=2,
+        answers=rows, labels=labels,
+    )  # fmt: skip
+    found = winner(history)
+    assert found.correlation > 0.2
+    assert found.selection > 0.8 * honest_best_of_k(1_000, 20, accuracy=0.8)
+
+
+def test_a_voided_submission_is_no_best_of_any_guard():
+    labels = np.zeros(100, dtype=int)
+    rows = np.stack([np.arange(100) >= right for right in (60, 99, 70, 72)]).astype(int)
+    history = in_time(
+        None, "aaab", (rows == labels).mean(axis=1), n=100, n_classes=2, answers=rows, labels=labels
+    )
+    voided = replace(history, voided=np.array([False, True, False, False]))
+    for name in ("exact", "ladder:0.01"):
+        found = replay(voided, guard_named(name), RNG(0))
+        assert not isinstance(found, Skipped)
+        assert (found.best, found.improvements) == (0.72, 2)
+    assert replay(history, guard_named("exact"), RNG(0)).best == 0.99
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_voided_submission_is_no_changed_log(shared):
+    """The board's state went on without it, whether accounts share one or not."""
+    rng = RNG(11)
+    guard = guard_named("ladder:0.02")
+    accounts = ["abc"[i] for i in rng.integers(0, 3, 40)]
+    scores = np.sort(np.round(rng.uniform(0.5, 0.8, 40), 3))
+    scores[20] = 0.95
+    shown = []
+    states = {}
+    for i, account in enumerate(accounts):
+        holder = "all" if shared else account
+        before = states.get(holder) or guard.start(b"")
+        marked = MarkedSubmission(round(scores[i] * 1_000), 1_000, 2)
+        answer, after = guard.answer(marked, before)
+        shown.append(answer)
+        # Voided at once.
+        states[holder] = before if i == 20 else after
+    history = History(
+        tuple(accounts), scores, 1_000, 2, guard=guard.name, shown=np.array(shown),
+        voided=np.arange(40) == 20,
+    )  # fmt: skip
+    assert other_answers(history) == 0
+    changed = np.array(shown)
+    changed[np.flatnonzero(np.array(accounts) != accounts[20])[0]] += 0.1
+    assert other_answers(replace(history, shown=changed)) >= 1

@@ -10,7 +10,7 @@ from privacygauge.leaderboards.history.answers import single_changes
 from privacygauge.leaderboards.history.findings import CorrectedTest
 from privacygauge.leaderboards.history.made import honest_history
 from privacygauge.leaderboards.history.record import History, in_time
-from privacygauge.leaderboards.history.scores import score_scan
+from privacygauge.leaderboards.history.scores import score_scan, single_rate
 from privacygauge.leaderboards.history.votes import nearness
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from tests.thorough import times
@@ -237,3 +237,14 @@ def test_a_model_that_wavers_on_few_points_does_not_take_them_one_after_the_othe
         history = probing(stream(i, "probing", "wavering"), "wavering")
         tests = single_changes(history, nearness(history, stream(i, "points")))
         assert min(test.p_value for test in tests) * len(tests) > 0.05
+
+
+def test_steps_too_fine_for_the_points_are_single_where_they_move():
+    """The rate of single steps follows from the share that leaves the score as it is."""
+    rng = np.random.default_rng(3)
+    for mean in (0.1, 0.3, 1.0):
+        steps = rng.poisson(mean / 2, 200_000) - rng.poisson(mean / 2, 200_000)
+        still = int(np.count_nonzero(steps == 0))
+        single = np.mean(np.abs(steps[steps != 0]) == 1)
+        assert single_rate(still, len(steps)) == pytest.approx(single, abs=0.01)
+    assert single_rate(0, 50) < 0.78

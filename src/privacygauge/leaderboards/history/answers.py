@@ -27,11 +27,12 @@ from privacygauge.leaderboards.history.evidence import (
 from privacygauge.leaderboards.history.record import History
 from privacygauge.leaderboards.history.scores import (
     BAND,
-    TEAMS,
     at_chance,
+    beyond_chance,
     is_centred,
     narrow,
     per_account_and_group,
+    share_by_custom,
 )
 from privacygauge.leaderboards.history.submitted import Answers, row_of
 from privacygauge.leaderboards.history.votes import Nearness, around, label_ranks
@@ -146,45 +147,130 @@ def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def random_rows(history: History, near: Nearness) -> Bools:
-    """Mark submissions, (k,), at chance in score and in agreement with each other."""
+@dataclass(frozen=True, eq=False)
+class RandomRows:
+    """Submissions that nothing tells from random labels."""
+
+    uniform: Bools
+    """(k,) Whether labels of equal frequency explain score and agreement."""
+    drawn: Bools
+    """(k,) Whether the submission's own frequencies do, and not equal ones; none without labels."""
+    off: Floats
+    """(k,) Excess of the score over that of such labels, in standard deviations."""
+
+    @property
+    def flags(self) -> Bools:
+        """(k,) Whether the submission is random in either way."""
+        return np.asarray(self.uniform | self.drawn)
+
+    @classmethod
+    def none(cls, k: int) -> RandomRows:
+        """Return that none of k submissions is."""
+        return cls(np.zeros(k, np.bool_), np.zeros(k, np.bool_), np.zeros(k))
+
+
+def random_rows(history: History, near: Nearness) -> RandomRows:
+    """Mark submissions at chance in score and in agreement with each other.
+
+    Notes
+    -----
+    Let a submission have label c at a share q_c of the points, and the truth at a share p_c. In
+    random order it is right on ``n g`` points in the mean, g the sum of q_c p_c, with variance
+    ``n^2/(n - 1) (g - sum q p^2 - sum p q^2 + g^2)``. Baselines that draw labels by the frequency
+    of their classes score like this, far above 1/m where a class is frequent.
+    """
     assert history.n_classes is not None
-    inside = at_chance(history) & near.fresh & ~near.constant
-    others = int(np.count_nonzero(inside)) - 1
-    if others < 1:
-        return np.zeros(len(history), np.bool_)
+    m = history.n_classes
+    candidates = near.fresh & ~near.constant
+    off = beyond_chance(history)
     s = len(near.points)
-    rate = 1 / history.n_classes
-    # Agreement with the other submissions at chance, less the s points of each with itself.
+    # Labels of equal frequency agree on 1/m of the points.
+    inside = at_chance(history) & candidates
     agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
+    others = int(np.count_nonzero(inside)) - inside
+    limit = s / m * others + BAND * np.sqrt(s / m * (1 - 1 / m) * np.maximum(others, 0))
     # Agreements on s points with `others` submissions are binomial if all are independent.
-    limit = s * rate * others + BAND * math.sqrt(s * rate * (1 - rate) * others)
-    return np.asarray(inside & (agreed <= limit))
+    q = np.stack([np.bincount(row, minlength=m) for row in near.sample.astype(np.int64)]) / s
+    # Weak models score like random labels on few points, and agree with other accounts' models.
+    strange = _agrees_with_others(history, near, candidates & ~inside, q) <= BAND
+    uniform = inside & (agreed <= limit) & (others > 0) & strange
+    if history.labels is None:
+        return RandomRows(uniform, np.zeros(len(history), np.bool_), off)
+    by_order, deviation = _in_order(near.sample, q, history.labels[near.points])
+    inside = candidates & (np.abs(by_order) <= BAND + 0.5 / deviation) & strange
+    same = q @ q[inside].T
+    # A submission is not compared with itself.
+    same[np.flatnonzero(inside), np.arange(len(same.T))] = 0.0
+    agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
+    limit = s * same.sum(axis=1) + BAND * np.sqrt(s * (same * (1 - same)).sum(axis=1))
+    drawn = inside & ~uniform & (agreed <= limit)
+    return RandomRows(uniform, drawn, np.where(drawn, by_order, off))
 
 
-def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+def _in_order(rows: Answers, q: Floats, truth: Answers) -> tuple[Floats, Floats]:
+    """Return the excess of agreements, (k,), over a random order's, in deviations, and these."""
+    s = len(truth)
+    p = np.bincount(truth.astype(np.int64), minlength=q.shape[1]) / s
+    g = q @ p
+    variance = s**2 / max(1, s - 1) * (g - q @ p**2 - q**2 @ p + g**2)
+    # A file with one label throughout has no order, and no variance.
+    deviation = np.sqrt(np.maximum(variance, 1e-12))
+    agreed = np.count_nonzero(rows == truth, axis=1)
+    return (agreed - s * g) / deviation, deviation
+
+
+def _agrees_with_others(history: History, near: Nearness, models: Bools, q: Floats) -> Floats:
+    """Return how far agreement with the others' majority, (k,), is beyond a random order's.
+
+    The majority is that of the `models`, (k,), of other accounts; 0 where they have too few.
+    """
+    m = q.shape[1]
+    found = np.zeros(len(history))
+    # Number of models with each label at each point: of all, and of each account in turn.
+    every = _label_counts(near.sample[models], m)
+    for code in range(len(history.names)):
+        own = history.codes == code
+        if np.count_nonzero(models & ~own) < _FEWEST:
+            continue
+        others = every - _label_counts(near.sample[models & own], m)
+        found[own] = _in_order(near.sample[own], q[own], others.argmax(axis=0))[0]
+    return found
+
+
+def _label_counts(rows: Answers, m: int) -> Ints:
+    counts = np.zeros((m, rows.shape[1]), np.int64)
+    for row in rows:
+        counts[row, np.arange(len(row))] += 1
+    return counts
+
+
+def random_answers(
+    history: History, near: Nearness, random: RandomRows
+) -> tuple[Evidence, ...] | Skipped:
     """Test every account, and the best group, for random answers."""
     if history.n_classes is None:
         return Skipped(RANDOM.title, "the number of classes is not known")
     if not history.counted:
         return Skipped(RANDOM.title, f"the scores are {history.metric}, not right answers")
-    flags = random_rows(history, near)
+    flags = random.flags
 
     def counted(group: Sequence[int]) -> Bools:
         of = np.flatnonzero(np.isin(history.codes, group) & near.fresh)
         # The flags count only if the scores of the group as a whole are as those of random labels.
-        counts = history.n_correct[of[flags[of]]]
-        return np.asarray(flags[of] & (narrow(history, counts) and is_centred(history, counts)))
+        off = random.off[of[flags[of]]]
+        return np.asarray(flags[of] & (narrow(off) and is_centred(off)))
 
-    shares = np.bincount(history.codes, weights=flags) / np.bincount(history.codes)
+    counts, by_frequency, sizes = (
+        np.bincount(history.codes, weights=weights, minlength=len(history.names))
+        for weights in (flags, random.drawn, None)
+    )
+    shares = counts / sizes
 
     def usual(group: Sequence[int]) -> float:
-        # Where all send random baselines, as a course may ask of them, the others show how many.
-        # Without others, the group itself does, if it is large enough for a custom.
-        beside = np.delete(shares, list(group))
-        if not len(beside) and len(shares) >= TEAMS:
-            beside = shares
-        return min(_HALF, max(_TENTH, float(np.median(beside)))) if len(beside) else _TENTH
+        of = list(group)
+        # Baselines are drawn by the frequencies of classes: only a habit beyond those is odd.
+        drawn = 2 * by_frequency[of].sum() > counts[of].sum()
+        return share_by_custom(shares, group, _HALF if drawn else _TENTH)
 
     what = "score as random labels do and agree with each other no more than those"
     return per_account_and_group(
@@ -415,8 +501,12 @@ _TOGETHER = 1.0
 """Limit on the mean over an account's submissions; its standard deviation for 12 is 0.3."""
 
 
-def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+def random_flips(
+    history: History, near: Nearness, random: RandomRows
+) -> tuple[Evidence, ...] | Skipped:
     """Test every account for submitting a model with labels changed at random.
+
+    Random answers change no model, though where one class is frequent they are near to many.
 
     On the points on which the submissions around one disagree, its changes of their majority are
     compared with the number of others that change it there, and with where it is wrong.
@@ -432,8 +522,10 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
         # The labels are ranked along as the last row, to compare them with the answers.
         codes = label_ranks(np.vstack([near.sample[of], labels]))
         tests = [
-            _compare_with_majority(row, counts, len(others), codes[-1])
-            for row, (others, counts) in zip(codes, around(codes[:-1], _AROUND), strict=False)
+            None if apart else _compare_with_majority(row, counts, len(others), codes[-1])
+            for apart, row, (others, counts) in zip(
+                random.flags[of], codes, around(codes[:-1], _AROUND), strict=False
+            )
         ]
         flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
         flagged = [test for test in tests if test is not None and test.like_chance]

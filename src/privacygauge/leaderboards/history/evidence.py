@@ -151,8 +151,9 @@ SCORE_SCAN = Detector(
         "last sixteen or of all its earlier ones, or of a fixed base, which need not be "
         "submitted, it does so by exactly one right answer at most 78 times in 100: as where one "
         "answer turns right or wrong on average (Skellam). Steps of zero are left out. The score "
-        "must change seven times in the run, rise no more often than blind changes do, and two "
-        "scores must come in no order."
+        "must change seven times in the run, rise no more often than blind changes do, and no step "
+        "may repeat the one before more often than in a random order. From the one before the rate "
+        "is that of steps of which as many are zero (Skellam)."
     ),
     limits=(
         "Runs of tuning in which less than one answer turns right or wrong each time look the "
@@ -166,11 +167,11 @@ CHANCE_SCORES = Detector(
     needs="the number of classes",
     null=(
         "At most half of an account's submissions score within 3.3 standard deviations of 1/m (of "
-        "areas under the curve, 1/2), or "
-        "as many as the other accounts' do in the median, where the task is hard for all. Their "
-        "mean must be at 1/m and their spread binomial, no wider and no narrower, and no score "
-        "may follow from those before: the scores of one weak model lie closer together, or rise, "
-        "so that a hard task is not taken for an attack."
+        "areas under the curve, 1/2), or where at least five accounts exceed that, the share that "
+        "three in four of them keep to, up to two thirds. One file for each class counts for "
+        "nothing. Their mean must be at 1/m and their spread binomial, no wider and no narrower, "
+        "and no score may follow from those before: the scores of one weak model lie closer "
+        "together, or rise, so that a hard task is not taken for an attack."
     ),
     limits=(
         "A broken pipeline that submits again and again scores like this too, and so does a team "
@@ -196,12 +197,18 @@ RANDOM = Detector(
     "Random answers",
     needs="answers and the number of classes",
     null=(
-        "At most a tenth of the submissions, or the share that the other accounts have in the "
-        "median, up to a half, score within 3.3 standard deviations of 1/m and agree with the "
-        "others that do in no more than 1/m of the points. Their mean and spread must be those of "
-        "random labels, as for the scores."
+        "At most a tenth of the submissions score within 3.3 standard deviations of 1/m and agree "
+        "with the others that do, and with the majority of other accounts' models, in no more than "
+        "1/m of the points; or half of them where labels are drawn by their own frequencies, as "
+        "baselines do. Where at least five accounts exceed that, they follow a custom: the share "
+        "that three in four of them keep to, up to two thirds. Their mean and spread must be those "
+        "of random labels."
     ),
-    limits="Whoever submits random files for no purpose is found as well.",
+    limits=(
+        "Whoever submits random files for no purpose is found as well. Many accounts that each "
+        "send no more of them than a custom could not have been seen, but for an answer that "
+        "follows their scores."
+    ),
 )
 COINS = Detector(
     "random-changes",
@@ -346,7 +353,8 @@ LEAP = Detector(
     null=(
         "The errors of the accounts' best submissions fall off like a power, and the board "
         "improves at once by no more than others improve by their own best; or at least half "
-        "of the next account's errors are left, of j accounts one in 2 j."
+        "of the next account's errors are left, of squared ones too, and by the best of j accounts "
+        "one in 2 j."
     ),
     limits=(
         "A new method, or better data, leaps like this, and so does whoever knows most of the "

@@ -19,7 +19,7 @@ from privacygauge.leaderboards.history import replay as replays
 from privacygauge.leaderboards.history import votes
 from privacygauge.leaderboards.history.answers import random_flips
 from privacygauge.leaderboards.history.evidence import ALL, SCORE_SCAN, UNDECIDED, Evidence
-from privacygauge.leaderboards.history.leads import leaps, near_perfect
+from privacygauge.leaderboards.history.leads import leaps, near_perfect, seen_from
 from privacygauge.leaderboards.history.overfitting import (
     Overfitting,
     final_gaps,
@@ -27,7 +27,7 @@ from privacygauge.leaderboards.history.overfitting import (
     private_leads,
     wide_gaps,
 )
-from privacygauge.leaderboards.history.record import History, disagreeing
+from privacygauge.leaderboards.history.record import AUC, History, disagreeing
 from privacygauge.leaderboards.history.replay import Replay, Winner
 from privacygauge.leaderboards.history.scores import block_scans, chance_scores, score_scan
 from privacygauge.leaderboards.history.votes import Nearness, nearness
@@ -228,6 +228,13 @@ def history_warnings(history: History) -> tuple[str, ...]:
             f"{len(others):,} account{'s were' if len(others) > 1 else ' was'} merged into "
             "another: a team's submissions are examined as one account's."
         )
+    if not history.counted and history.metric == AUC and history.n_smaller is None:
+        found.append(
+            f"The size of the smaller class is not known: the test of chance takes {history.n:,} "
+            "for all points, and the others for the smaller class. If they are all points, these "
+            "accuse too easily; if not, random scores could not have been seen. Give all points as "
+            "--n and the others as --n-smaller, or the labels."
+        )
     if not history.counted:
         found.append(
             f"The scores are {history.metric}: what is known of accuracies alone is left out, and "
@@ -249,7 +256,7 @@ def history_warnings(history: History) -> tuple[str, ...]:
                 "they were rounded, or the files do not belong together. Answers and labels are "
                 "believed."
             )
-    if history.n_classes is None:
+    if history.n_classes is None and history.counted:
         found.append("The number of classes is not known: random labels cannot be told.")
     if errors := taken_for_errors(history):
         found.append(f"{errors}: of errors nothing can be told. Give 1 less the error.")
@@ -334,20 +341,20 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
-    throughout = np.zeros(len(history), np.bool_)
+    random = by_answers.RandomRows.none(len(history))
     if history.n_classes is not None and history.counted:
-        throughout = by_answers.random_rows(history, near)
+        random = by_answers.random_rows(history, near)
     return _gather_evidence(
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
-            chance_scores(history),
+            chance_scores(history, near.constant),
             final_gaps(history),
             near_perfect(history),
             by_answers.one_label_scan(history, near),
-            by_answers.random_answers(history, near),
+            by_answers.random_answers(history, near, random),
             by_answers.random_changes(history, near, flips),
-            random_flips(history, near),
-            votes.votes(history, near, throughout | flips.flags, throughout),
+            random_flips(history, near, random),
+            votes.votes(history, near, random.flags | flips.flags, random.uniform),
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),
         ],
@@ -404,6 +411,10 @@ class HistoryFindings:
     """Name of the Ladder shown by `history_by_submission`."""
     replays: tuple[Replay, ...]
     """Replays of the history under guards."""
+    seen_from: float | None
+    """Least share of labels whose knowledge, beside the best account's model, would have been worth
+    a look from the scores; None if even all would not, or if there are fewer than five accounts.
+    """
     ended: Overfitting | None
     """Public and private scores in the end; None without private ones."""
 
@@ -475,6 +486,7 @@ def examine_history(
         near_copies=near_copies(history, found),
         ladder=name,
         replays=tuple(x for x in played if not isinstance(x, Skipped)),
+        seen_from=seen_from(history, level),
         ended=overfitting(history, level),
         missing=(*found.skipped, *(x for x in played if isinstance(x, Skipped))),
         errors=errors,

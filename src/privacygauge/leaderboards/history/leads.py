@@ -42,6 +42,8 @@ one with 98% may be 12.
 """
 _LEAP = 2.0
 """Factor by which a leap leaves fewer errors than the next account has."""
+_BY_DISTANCE = 0.9
+"""Share of a leap's level that is spent on its distance, and not on its being made at once."""
 _SQUARED = ("mse", "brier", "r2")
 """Metrics with squared errors: their roots are compared."""
 _NO_LOSS = 0.005
@@ -77,10 +79,13 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
 def leaps(history: History) -> tuple[Evidence, ...]:
     """Test the best account, and the best two to ten, for far fewer errors than the next one's.
 
-    The tests are those of `near_perfect` without its conditions for known labels. Half of the next
-    account's errors are too many for one account; for j accounts, a share of ``1 / (2 j)`` is: a
-    better method that was made public has followers. Of all numbers, and of public and private
-    scores, the clearest is returned.
+    The tests are those of `near_perfect` without its conditions for known labels. Each of j
+    accounts must leave at most half of the next account's errors, and the best of them one in
+    ``2 j``: a better method that was made public has followers. The steps of all j accounts count,
+    since those that know more labels each than the one before leave no large step behind the last.
+    Errors that are roots of squares are compared by their squares: who knows half of the numbers
+    has half of those. Of all numbers of accounts, and of public and private scores, the clearest is
+    returned.
     """
     found = _tests_of_leaders(history, LEAP)
     if isinstance(found, Skipped):
@@ -99,36 +104,33 @@ def _tests_of_leaders(history: History, detector: Detector) -> tuple[Evidence, .
     m = len(history.names)
     if m < FEWEST:
         return Skipped(detector.title, f"needs {FEWEST} accounts, got {m}")
-    found = _far_ahead(history, history.scores, history.n, detector=detector)
-    if history.private is not None and history.n_private is not None:
+    found = _far_ahead(history, history.scores, history.points, detector=detector)
+    private_points = history.private_points
+    if history.private is not None and private_points is not None:
         # Leaked labels of the private part need not show in the public score.
         found += _far_ahead(
-            history, history.private, history.n_private, detector=detector, where="in private "
+            history, history.private, private_points, detector=detector, where="in private "
         )
     return tuple(found)
 
 
 def _far_ahead(
-    history: History, scores: Floats, n: int, *, detector: Detector, where: str = ""
+    history: History, scores: Floats, n: float, *, detector: Detector, where: str = ""
 ) -> list[Evidence]:
     """Return one test for each number of leading accounts, by scores on n points."""
     m = len(history.names)
+    lost, half, power = _losses(history, scores, n)
     loss = metric_named(history.metric).worst is not None
-    lost = 1 - scores
-    if history.metric.partition(":")[0] in _SQUARED:
-        lost = np.sqrt(lost)
     rows_of = [history.rows_of(code) for code in range(m)]
     best = np.array([rows[np.argmin(lost[rows])] for rows in rows_of])
     wrong = lost[best] * n
     order = np.argsort(wrong, kind="stable")
-    # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
-    half = min(0.5, _NO_LOSS * float(np.median(wrong))) if loss else 0.5
     errors = wrong[order] + half
     # The ``i g_i`` of the notes above.
     steps = np.arange(1, m) * np.diff(np.log(np.maximum(errors, 1e-300)))
     log_errors = np.log(np.maximum(lost * n + half, 1e-300))
     known = detector is NEAR_PERFECT
-    least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP
+    least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP**power
     found = []
     for j in range(1, min(TOGETHER, m - 3) + 1):
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
@@ -138,17 +140,22 @@ def _far_ahead(
         # Half an answer more: whole answers are floats here.
         nearly = left <= _NEARLY * n + 0.5 and beta.ppf(0.95, left + 1, n - left) <= _AT_MOST
         nearly = nearly or not known or loss
-        fewer = least * (max(1.0, j / _FRIENDS) if known else j)
+        fewer = least * (max(1.0, j / _FRIENDS) if known else 1.0)
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
-        if nearly and errors[j] >= fewer * errors[j - 1]:
-            ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
-            spaced = float(f.sf(ratio, 2, 2 * len(later)))
+        ahead = errors[j] >= fewer * errors[j - 1]
+        if nearly and ahead and (known or errors[j] >= (_LEAP * j) ** power * errors[0]):
+            leading = steps[j - 1 : j] if known else steps[:j]
+            ratio = float(leading.mean()) / mean if mean > 0 else math.inf
+            spaced = float(f.sf(ratio, 2 * len(leading), 2 * len(later)))
             rate = min(1.0, float(errors[j]) / n)
             # Counting alone: so few errors at the next account's rate, corrected for m accounts.
             # The mean loss of n points varies far less than by these factors.
-            counted = 0.0 if loss else float(binom.cdf(math.floor(left), n, rate))
+            counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
-            alone = max(min(1.0, 2 * min(spaced, jump)), min(1.0, m * counted))
+            # Whoever leaps in steps shows by the distance alone.
+            share = 0.5 if known else _BY_DISTANCE
+            either = min(spaced / share, jump / (1 - share))
+            alone = max(min(1.0, either), min(1.0, m * counted))
         found.append(
             Evidence(
                 detector=detector,
@@ -162,6 +169,53 @@ def _far_ahead(
             )
         )
     return found
+
+
+def _losses(history: History, scores: Floats, n: float) -> tuple[Floats, float, float]:
+    """Return the loss of each submission, (k,), an addend for logarithms, and a power.
+
+    The loss of an account that knows some labels is that of its model times the share of the other
+    labels to this power.
+    """
+    loss = metric_named(history.metric).worst is not None
+    lost = 1 - scores
+    kind = history.metric.partition(":")[0]
+    if kind in _SQUARED:
+        lost = np.sqrt(lost)
+    best = [lost[history.rows_of(code)].min() for code in range(len(history.names))]
+    # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
+    half = min(0.5, _NO_LOSS * float(np.median(best)) * n) if loss else 0.5
+    return lost, half, 0.5 if kind in (*_SQUARED, "rmse") else 1.0
+
+
+def seen_from(history: History, level: float) -> float | None:
+    """Return the least share of labels whose knowledge would have been worth a look.
+
+    They are known to one more account, beside what the best account's model knows, and
+    show by their distance alone (`leaps`). None if even all labels would not have stood out, or
+    where there are too few accounts.
+    """
+    m = len(history.names)
+    if m < FEWEST:
+        return None
+    n = history.points
+    lost, half, power = _losses(history, history.scores, n)
+    best = np.sort([lost[history.rows_of(code)].min() for code in range(m)]) * n
+    errors = best + half
+    steps = np.arange(2, m + 1) * np.diff(np.log(np.maximum(errors, 1e-300)))
+    later = steps[: max(NEIGHBOURS, (m + 1) // 3)]
+    mean = max(float(later.mean()), 1e-12)
+    loss = metric_named(history.metric).worst is not None
+    rate = min(1.0, float(errors[0]) / n)
+    parts = 1 if history.private is None or history.n_private is None else 2
+    for known in np.linspace(0.5, 1.0, 51):
+        left = float(best[0]) * (1 - known) ** power
+        ahead = float(errors[0]) / (left + half)
+        spaced = float(f.sf(math.log(ahead) / mean, 2, 2 * len(later))) / _BY_DISTANCE
+        counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
+        if ahead >= _LEAP**power and 2 * parts * max(spaced, (m + 1) * counted) <= 1 - level:
+            return float(known)
+    return None
 
 
 def _jump(history: History, errors: Floats, group: Ints, reached: float) -> float:

@@ -176,9 +176,10 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     private = history.private[rows]
     gaps: list[Estimate | None] = [None] * len(rows)
     adjusted: list[float | None] = [None] * len(rows)
-    if history.n_private is not None:
+    private_points = history.private_points
+    if private_points is not None:
         metric = metric_named(history.metric)
-        sizes = (history.n, history.n_private)
+        sizes = (history.points, private_points)
         tested = [gap(pair, sizes, metric, level) for pair in zip(public, private, strict=True)]
         gaps = [found for found, _ in tested]
         adjusted = list(map(float, holm(np.array([p for _, p in tested]))))
@@ -308,8 +309,9 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
     """
     if isinstance(_tests_of_gaps(history, PRIVATE_LEAD), Skipped):
         return ()
+    private_points = history.private_points
     assert history.private is not None
-    assert history.n_private is not None
+    assert private_points is not None
     typical = _typical_gaps(history)
     metric = metric_named(history.metric)
     found = []
@@ -319,7 +321,7 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
         usual = float(np.median(others))
         spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
         pair = float(history.scores[row]), float(history.private[row])
-        sampled = float(_deviation(pair, (history.n, history.n_private), metric))
+        sampled = float(_deviation(pair, (history.points, private_points), metric))
         scale = max(spread, sampled) * math.sqrt(1 + math.pi / (2 * len(others)))
         above = usual - (pair[0] - pair[1])
         z = above / scale if scale > _PERFECT_TIES else 0.0
@@ -365,8 +367,9 @@ def _typical_gaps(history: History) -> Floats:
 
 
 def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) -> Evidence:
+    private_points = history.private_points
     assert history.private is not None
-    assert history.n_private is not None
+    assert private_points is not None
     row = _final_submission(history, code)
     of = history.rows_of(code)
     k = len(of)
@@ -374,7 +377,7 @@ def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) 
     usual = float(np.median(others))
     spread = _TO_SIGMA * float(np.median(np.abs(others - usual)))
     metric = metric_named(history.metric)
-    sizes = (history.n, history.n_private)
+    sizes = (history.points, private_points)
     # The variance of a median of m normals is about pi/2 over m.
     wider = math.sqrt(1 + math.pi / (2 * len(others)))
 
@@ -399,7 +402,7 @@ def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) 
     if k > 1 and scale[0] > _PERFECT_TIES:
         doubt = _DOUBT / len(gaps)
         # The gap has a public error too: its variance is n_private/n of the private one.
-        own = _own_spread(history, of, doubt) * math.sqrt(1 + history.n_private / history.n)
+        own = _own_spread(history, of, doubt) * math.sqrt(1 + private_points / history.points)
         chosen = min(chosen, doubt + _best_of(k, float(judged[0]), own / float(scale[0]), tail))
     p_value = chosen
     # The gap that at least a tenth of the submissions reach.

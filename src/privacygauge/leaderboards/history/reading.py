@@ -196,6 +196,7 @@ def read_history(
     labels: Path | None = None,
     metric: str | None = None,
     n_private: int | None = None,
+    n_smaller: int | None = None,
 ) -> History:
     """Return the history in a file.
 
@@ -230,6 +231,9 @@ def read_history(
         Name of the metric, as `metric_named` reads it, if no column holds it.
     n_private : int, optional
         Number of points behind the private scores.
+    n_smaller : int, optional
+        Number of points of the smaller class, for areas under the curve; default: counted in the
+        labels.
 
     Raises
     ------
@@ -297,6 +301,7 @@ def read_history(
     history = replace(
         history,
         left_out=len(given) - len(rows),
+        n_smaller=history.n_smaller if n_smaller is None else n_smaller,
         voided=np.array(voided)[order] if VOIDED in rows[0] else None,
         sent_by=tuple(str(rows[i].get(SENT_BY) or history.accounts[place])
                       for place, i in enumerate(order)) if SENT_BY in rows[0] else None,

@@ -21,6 +21,8 @@ from privacygauge.leaderboards.history.submitted import (
 )
 from privacygauge.leaderboards.metrics import metric_named
 
+AUC = "auc"
+"""Metric other than accuracies of which chance has a known distribution."""
 _OFF_GRID = 0.25
 """Distance from a whole number of right answers within which a score is read as that number."""
 _FEWEST_VALUES = 8
@@ -64,6 +66,10 @@ class History:
     """(k,) Account that sent each submission, before mergers; None if unknown."""
     left_out: int = 0
     """Rows of the file that do not count: without a score, or after the deadline."""
+    n_smaller: int | None = None
+    """Number of points of the smaller class, at least 1, for areas under the curve; None if
+    unknown. Counted in the labels where they are there.
+    """
     percentages: bool = False
     """Whether scores or private scores were numbers up to 100, read as percentages."""
 
@@ -93,9 +99,30 @@ class History:
             if self.n_classes is not None and labels.max() >= self.n_classes:
                 raise InputError(f"labels must be in 0..{self.n_classes - 1}, got {labels.max()}")
             object.__setattr__(self, "labels", labels)
+            if self.metric == AUC and self.n_smaller is None:
+                classes = np.bincount(labels, minlength=2)
+                smaller = int(classes.min()) if len(classes) == 2 else 0
+                object.__setattr__(self, "n_smaller", smaller or None)
+        if self.n_smaller is not None and not 1 <= self.n_smaller <= self.n / 2:
+            raise InputError(
+                f"the smaller class must have 1 to {self.n // 2} of the {self.n} points, got "
+                f"{self.n_smaller}"
+            )
 
     def __len__(self) -> int:
         return len(self.accounts)
+
+    @property
+    def points(self) -> float:
+        """Number of points that the error of a score goes by: of an area the smaller class's."""
+        return float(self.n if self.n_smaller is None else self.n_smaller)
+
+    @property
+    def private_points(self) -> float | None:
+        """The same of the private part, whose smaller class is taken to have the same share."""
+        if self.n_private is None or self.n_smaller is None:
+            return self.n_private
+        return self.n_private * self.n_smaller / self.n
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,14 +80,18 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
         submission = MarkedSubmission(
             n_correct, history.n, history.n_classes or 2, labels=row, truth=truth
         )
-        shown[i], state = guard.answer(submission, state)
-    true = best_so_far(history.n_correct / history.n)
-    error = float(np.abs(best_so_far(shown) - true).mean())
+        shown[i], after = guard.answer(submission, state)
+        # A voided submission was answered, and counts for nothing else.
+        if history.voided is None or not history.voided[i]:
+            state = after
+    counting = history.counting(np.arange(len(history)))
+    true = best_so_far(history.n_correct[counting] / history.n)
+    error = float(np.abs(best_so_far(shown[counting]) - true).mean())
     return Replay(
         guard=guard.name,
         shown=shown,
-        improvements=improvements(shown),
-        best=float(shown.max()),
+        improvements=improvements(shown[counting]),
+        best=float(shown[counting].max()),
         error=error,
         nats=transcript_nats(guard, len(history), history.n, history.n_classes or 3),
         approximate=not whole,
@@ -96,36 +101,47 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
 def other_answers(history: History) -> int | None:
     """Count the recorded answers that differ from the guard's answers to the exact scores.
 
-    The guard keeps one state per account or one for all, whichever agrees better. Return None if
-    the count is unknown: without exact scores, or if an answer depends on more than the score.
-    Accounts whose own state a voided submission or a merger has changed are left out of the former.
+    The guard keeps one state per account or one for all, whichever agrees better before the first
+    voided submission. Return None if the count is unknown: without exact scores, or if an answer
+    depends on more than the score. Accounts whose own state a voided submission or a merger has
+    changed are left out, and where all share one state, what came after the first voided one.
     """
     guard = None if history.guard is None else guard_named(history.guard)
     by_score = Exact | Rounded | Calibrated | Ladder | ArcsineLadder
     if history.shown is None or not isinstance(guard, by_score):
         return None
-    counts = np.round(history.scores * history.n).astype(np.int64)
     changed: set[int] = set()
-    if history.voided is not None:
+    first = len(history)
+    if history.voided is not None and history.voided.any():
         changed.update(history.codes[history.voided].tolist())
+        first = int(history.voided.argmax())
     if history.sent_by is not None:
         merged = np.array(history.sent_by) != np.array(history.accounts)
         changed.update(history.codes[merged].tolist())
-    fewest = len(history)
-    for apart in (True, False):
-        states: dict[int, GuardState] = {}
-        other = 0
-        for code, count, shown in zip(history.codes, counts, history.shown, strict=True):
-            if apart and int(code) in changed:
-                continue
-            # -1 is the single holder when all accounts share one state.
-            holder = int(code) if apart else -1
-            before = states.get(holder) or guard.start(b"")
-            marked = MarkedSubmission(int(count), history.n, history.n_classes or 2)
-            answer, states[holder] = guard.answer(marked, before)
-            other += abs(answer - shown) > _SAME
-        fewest = min(fewest, other)
-    return fewest
+    known = ~np.isin(history.codes, list(changed))
+    alone = _differing(history, guard, history.codes) & known
+    # -1 is the single holder when all accounts share one state.
+    shared = _differing(history, guard, np.full(len(history), -1))
+    if np.count_nonzero(shared[:first]) < np.count_nonzero(alone[:first]):
+        return int(np.count_nonzero(shared[:first]))
+    return int(np.count_nonzero(alone))
+
+
+def _differing(history: History, guard: Guard, holders: Ints) -> Bools:
+    """Mark answers, (k,), that are not the guard's with a state for each of the holders, (k,)."""
+    assert history.shown is not None
+    # The board answered in n-ths of its own number of points, which may be another one of a metric.
+    same = _SAME if history.counted else 1 / history.n
+    states: dict[int, GuardState] = {}
+    other = np.zeros(len(history), np.bool_)
+    for i, holder in enumerate(holders.tolist()):
+        score = float(history.scores[i])
+        marked = MarkedSubmission(
+            round(score * history.n), history.n, history.n_classes or 2, score=score
+        )
+        answer, states[holder] = guard.answer(marked, states.get(holder) or guard.start(b""))
+        other[i] = abs(answer - history.shown[i]) > same
+    return other
 
 
 def scores_ladder(n: int) -> Ladder:
@@ -177,7 +193,7 @@ class Winner:
     margin: float | None
     """Lead over the best score of any other account; None without others."""
     correlation: float
-    """Correlation of the errors of the account's submissions; 0 if unknown."""
+    """Mean correlation of the errors of the account's submissions; 0 if unknown."""
     selection: float
     """Upper bound on the mean gain from choosing the best among equally good submissions."""
 
@@ -201,7 +217,7 @@ def winner(history: History) -> Winner:
     different = len(of)
     if history.answers is not None:
         different = len(set(first_copies(history.answers)[of]))
-    correlation = _correlation(history, of)
+    correlation, least = _correlations(history, of)
     # Keep a variance above 0 when the median score is 0 or 1.
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
     return Winner(
@@ -210,26 +226,38 @@ def winner(history: History) -> Winner:
         best=best,
         margin=best - float(others.max()) if len(others) else None,
         correlation=correlation,
-        selection=honest_best_of_k(history.n, different, accuracy=typical, correlation=correlation),
+        selection=honest_best_of_k(history.n, different, accuracy=typical, correlation=least),
     )
 
 
-def _correlation(history: History, of: Ints) -> float:
-    """Return the mean correlation of errors between the submissions of one account, at least 0."""
+def _correlations(history: History, of: Ints) -> tuple[float, float]:
+    """Return the mean correlation of errors between the submissions of one account, at least 0.
+
+    The second value is the least mean of a submission with the others: among many copies of one
+    model a few others leave as much to choose from as if all were such.
+    """
     if history.answers is None or history.labels is None or len(of) < 2:
-        return 0.0
+        return 0.0, 0.0
     k = 0
     total = np.zeros(history.n)
+    # Center each submission's right answers; a dot product of unit vectors is their correlation.
+    # One without spread has none.
+    for unit in _units(history, of):
+        total += unit
+        k += 1
+    if k < 2:
+        return 0.0, 0.0
+    # The sum over all pairs is that of the summed unit vectors, less the diagonal.
+    mean = (float((total**2).sum()) - k) / (k * (k - 1))
+    least = min((float(unit @ total) - 1) / (k - 1) for unit in _units(history, of))
+    return min(1.0, max(0.0, mean)), min(1.0, max(0.0, least))
+
+
+def _units(history: History, of: Ints) -> Iterator[Floats]:
+    """Yield a unit vector, (n,), of right answers for every submission that has some and errors."""
+    assert history.answers is not None
     for row in of:
         right = row_of(history.answers, int(row)) == history.labels
         share = float(right.mean())
-        # Center each submission's right answers; a dot product of unit vectors is their
-        # correlation. One without spread has none.
         if 0 < share < 1:
-            total += (right - share) / math.sqrt(history.n * share * (1 - share))
-            k += 1
-    if k < 2:
-        return 0.0
-    # The sum over all pairs is that of the summed unit vectors, less the diagonal.
-    mean = (float((total**2).sum()) - k) / (k * (k - 1))
-    return min(1.0, max(0.0, mean))
+            yield (right - share) / math.sqrt(history.n * share * (1 - share))

@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ive
 from scipy.stats import binom, chi2, gamma
 
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.leaderboards.history.evidence import (
     BLOCK_SCAN,
@@ -23,7 +25,7 @@ from privacygauge.leaderboards.history.evidence import (
     longest_run,
     probability,
 )
-from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history.record import AUC, History
 
 SINGLE = 0.78
 """Rate of single steps: P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2."""
@@ -47,6 +49,10 @@ _CHANCE = 0.5
 """Share of an honest account's submissions that may score at chance, unless others' do more."""
 TEAMS = 5
 """Number of accounts that, if all do the same, show that the task or a custom is the cause."""
+CUSTOM = 2 / 3
+"""Largest share of submissions that a custom of a few accounts explains."""
+_HIGH = 0.75
+"""Quantile of the shares of the accounts that follow a custom: what it explains."""
 _GOOD = 0.8
 """Quantile of the other accounts' levels that says how far beyond chance the task lets one get."""
 _TAIL = 0.001
@@ -156,7 +162,7 @@ def _single_steps(history: History, rows: Ints, rate: float) -> tuple[float, int
     found = []
     references = _steps_from_references(history, counts)
     # Submissions that leave the score where the reference is (steps of 0) are left out of the run.
-    for steps in references:
+    for place, steps in enumerate(references):
         moved = np.flatnonzero(steps != 0)
         single = np.abs(steps[moved]) == 1
         start, stop = longest_run(single)
@@ -168,15 +174,37 @@ def _single_steps(history: History, rows: Ints, rate: float) -> tuple[float, int
             np.count_nonzero(np.diff(stretch)) >= _CHANGES
             and np.median(history.n - stretch) >= _LEFT
             and _irregular(stretch[1:], history.n_classes)
+            and not is_sticky(steps[moved[start] : moved[stop - 1] + 1])
         )
         if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / history.n):
-            log_p = log_run_tail(stop - start, len(single), rate)
+            # Steps of 0 between the first and the last of the run. From other references than the
+            # submission before, a model that hardly changes is sticky.
+            total = int(moved[stop - 1] - moved[start]) + 1
+            fine = single_rate(total - (stop - start), total) if place == 0 else rate
+            usual = max(rate, fine)
+            log_p = log_run_tail(stop - start, len(single), usual)
             found.append((log_p, 1 + int(moved[start]), 1 + int(moved[stop - 1])))
     if not found:
         return 0.0, 0, 0
     log_p, first, last = min(found)
     # Bonferroni over the references.
     return min(0.0, log_p + math.log(len(references))), first, last
+
+
+def single_rate(still: int, total: int) -> float:
+    """Return the rate of single steps among those that move, given how many do not.
+
+    A model that is changed in steps too fine for the points, such as along a path of
+    regularisation, mostly keeps its score, and else moves it by one. Steps are taken for
+    differences of two Poisson variables (Skellam 1946) whose mean follows from the upper limit, one
+    standard deviation above, of the share of the `total` steps that are `still`.
+    """
+    share = still / total
+    upper = min(1 - 1 / (2 * total), share + math.sqrt(share * (1 - share) / total))
+    # P(0) falls with the mean; beyond 4 it is below the share that any rate of use would need.
+    mean = 4.0 if upper <= ive(0, 4.0) else float(brentq(lambda x: ive(0, x) - upper, 0.0, 4.0))
+    moving = 1 - float(ive(0, mean))
+    return float(2 * ive(1, mean)) / moving if moving > 0 else 1.0
 
 
 def _bases(counts: Ints, finer: bool) -> Ints:
@@ -219,6 +247,23 @@ def _irregular(stretch: Ints, m: int | None) -> bool:
     return bool(abs(changes - middle) <= BAND * math.sqrt(max(variance, 0.0)) + 1)
 
 
+def is_sticky(steps: Ints) -> bool:
+    """Return whether steps repeat the one before more often than in a random order.
+
+    What one changed label costs says nothing about the next one. A model that hardly changes, such
+    as along a path of regularisation, stays one answer off some score for many submissions. The
+    number of runs is compared with that of a random order (Mood 1940).
+    """
+    k = len(steps)
+    counts = np.unique(steps, return_counts=True)[1].astype(np.float64)
+    squares = float((counts**2).sum())
+    cubes = float((counts**3).sum())
+    mean = (k * (k + 1) - squares) / k
+    variance = (squares * (squares + k * (k + 1)) - 2 * k * cubes - k**3) / (k**2 * (k - 1))
+    runs = 1 + int(np.count_nonzero(np.diff(steps)))
+    return bool(runs < mean - BAND * math.sqrt(max(variance, 0.0)))
+
+
 def _blind(steps: Ints, wrong: float) -> bool:
     """Return whether single steps rise no more often than blind changes do.
 
@@ -230,17 +275,56 @@ def _blind(steps: Ints, wrong: float) -> bool:
     return bool(binom.sf(rises - 1, len(steps), max(0.5, wrong)) >= _TAIL)
 
 
+def share_by_custom(shares: Floats, group: Sequence[int], least: float) -> float:
+    """Return the share of flagged submissions that the habits of all accounts explain.
+
+    Parameters
+    ----------
+    shares : array of shape (accounts,)
+        Share of flagged submissions of each account.
+    group : sequence of int
+        Accounts under suspicion.
+    least : float
+        Share that is taken for honest in any account.
+
+    Returns
+    -------
+    float
+        At least `least`. Where few accounts exceed it, the median of the accounts beside the group,
+        up to a half. Where at least `TEAMS` do, they follow a custom: the share that three in four
+        of them keep to, up to `CUSTOM`. A group's own accounts count for it, or half of a course
+        that does as it was asked would be measured by the other half.
+    """
+    beside = np.delete(shares, list(group))
+    if np.count_nonzero(shares > least) >= TEAMS:
+        followers = shares if len(group) > 1 else beside
+        usual = float(np.quantile(followers[followers > least], _HIGH))
+        return max(least, min(CUSTOM, usual))
+    return max(least, min(_CHANCE, float(np.median(beside)))) if len(beside) else least
+
+
 def at_chance(history: History) -> Bools:
     """Return which submissions, (k,), score within `BAND` standard deviations of 1/m."""
-    middle, deviation = _chance(history)
-    off = np.abs(history.n_correct - middle)
+    _, deviation = _chance(history)
     # Rounded scores get half a step of tolerance.
-    return np.asarray(off <= BAND * deviation + max(history.step, 1.0) / 2)
+    most = BAND + max(history.step, 1.0) / (2 * deviation)
+    return np.asarray(np.abs(beyond_chance(history)) <= most)
 
 
-def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Test every account, and the best group, for scores of random labels."""
-    if not history.counted and history.metric != _AUC:
+def chance_scores(
+    history: History, constant: Bools | None = None
+) -> tuple[Evidence, ...] | Skipped:
+    """Test every account, and the best group, for scores of random labels.
+
+    Parameters
+    ----------
+    history : History
+    constant : array of shape (k,), optional
+        Submissions with one label throughout, which score as random labels do, and are none. Where
+        answers are not available, a lone account's first m submissions at chance may be such files,
+        one for each class; of a group those whose m scores in a row add up to 1.
+    """
+    if not history.counted and history.metric != AUC:
         return Skipped(
             CHANCE_SCORES.title,
             f"the scores are {history.metric}, not right answers: what random submissions score "
@@ -249,39 +333,59 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
     if history.n_classes is None and history.counted:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
     near = at_chance(history)
+    surely = constant if constant is not None else _of_each_class(history, near)
+    maybe = surely.copy()
+    if constant is None and history.counted:
+        for code in range(len(history.names)):
+            maybe[np.flatnonzero(near & (history.codes == code))[: history.n_classes]] = True
+    near &= ~surely
+    off = beyond_chance(history)
 
     def counted(group: Sequence[int]) -> Bools:
         # Equal scores in a row may be one file sent again, and count once.
         of = np.flatnonzero(np.isin(history.codes, group))
-        fresh = of[np.concatenate([[True], np.diff(history.n_correct[of]) != 0])]
-        flags = near[fresh]
-        counts = history.n_correct[fresh[flags]]
-        plausible = as_wide(history, counts) and is_centred(history, counts)
-        plausible = plausible and afresh(history, fresh[flags])
-        return np.asarray(flags & plausible)
+        fresh = of[np.concatenate([[True], np.diff(history.scores[of]) != 0])]
+        # What may be one file for each class is no trial either.
+        fresh = fresh[~(maybe if len(group) == 1 else surely)[fresh]]
+        inside = fresh[near[fresh]]
+        plausible = as_wide(off[inside]) and is_centred(off[inside])
+        plausible = plausible and afresh(off[inside], history.codes[inside])
+        return np.asarray(near[fresh] & plausible)
 
     what = "score as random labels do"
     # If the task is hard for all, the others show how often honest work scores like that.
     shares = np.bincount(history.codes, weights=near) / np.bincount(history.codes)
-    levels = np.array(
-        [np.median(history.n_correct[history.rows_of(c)]) for c in range(len(shares))]
-    )
-    middle, deviation = _chance(history)
+    levels = np.array([np.median(off[history.rows_of(c)]) for c in range(len(shares))])
 
     def usual(group: Sequence[int]) -> float:
-        others = np.delete(shares, list(group))
         beside = np.delete(levels, list(group))
         # Where good accounts are hardly beyond the band, a weak one is within it without cheating.
-        if len(beside) and np.quantile(beside, _GOOD) <= middle + 1.5 * BAND * deviation:
+        if len(beside) and np.quantile(beside, _GOOD) <= 1.5 * BAND:
             return 1.0
-        # If all accounts score at chance and there are enough of them, the task is hard.
-        if not len(others) and len(shares) >= TEAMS:
-            return 1.0
-        return max(_CHANCE, float(np.median(others))) if len(others) else _CHANCE
+        return share_by_custom(shares, group, _CHANCE)
 
     return per_account_and_group(
         history, CHANCE_SCORES, flags=near, counted=counted, rate=usual, what=what
     )
+
+
+def _of_each_class(history: History, near: Bools) -> Bools:
+    """Mark submissions, (k,), of which an account has m in a row that are right n times in all.
+
+    As one file for each class is, with that label throughout.
+    """
+    found = np.zeros(len(history), np.bool_)
+    m = history.n_classes
+    if m is None or not history.exact:
+        return found
+    for code in range(len(history.names)):
+        of = history.rows_of(code)
+        for first in range(len(of) - m + 1):
+            some = of[first : first + m]
+            if near[some].all() and history.n_correct[some].sum() == history.n:
+                found[some] = True
+                break
+    return found
 
 
 def per_account_and_group(
@@ -328,7 +432,7 @@ def per_account_and_group(
         # By share of flagged submissions, ties by their number; accounts that stand out alone are
         # left out.
         for i in np.lexsort((-counts, -shares))
-        if alone[i] > lone_account_threshold(len(every))
+        if counts[i] and alone[i] > lone_account_threshold(len(every))
     ]
     group, together = best_group(ranked, log_p, len(every))
     # Members with less than half of the group's mean number of flags are not accused.
@@ -366,74 +470,83 @@ def _evidence(
     )
 
 
-_AUC = "auc"
-"""Metric other than accuracies of which chance has a known distribution."""
 _RAREST = 2.3
 """Deviation of random areas where a class has a share of .05, over that of equal classes."""
+_SHORTFALLS = 12
+"""Minimum number of areas below 1/2 that show how far random ones spread."""
 
 
 def _chance(history: History) -> tuple[float, float]:
     """Return the mean and the standard deviation of the right answers of random labels.
 
-    Of an area under the curve, in n-ths, the deviation is that of classes of equal size (Mann and
-    Whitney 1947), or a larger one that the scores around 1/2 show: random scores spread wider where
-    one class is rarer, up to `_RAREST` times as wide with one example in twenty.
+    Of an area under the curve, in n-ths, the variance is ``n^2 (n + 1)/(12 a b)`` for classes of a
+    and b points (Mann and Whitney 1947). Where the classes are not known, they are taken to be
+    equal, or one of them to be as rare as the areas below 1/2 show, which models seldom have.
     """
     n = history.n
     if not history.counted:
+        if history.n_smaller is not None:
+            pairs = history.n_smaller * (n - history.n_smaller)
+            return n / 2, n * math.sqrt((n + 1) / (12 * pairs))
         even = math.sqrt((n + 1) / 3)
-        off = np.abs(history.n_correct - n / 2) / even
-        around = off[off <= BAND * _RAREST]
-        wider = math.sqrt(float(np.mean(around**2))) if len(around) else 1.0
-        return n / 2, even * min(max(wider, 1.0), _RAREST)
+        below = (n / 2 - history.scores * n)[history.scores < 0.5] / even
+        below = below[below <= BAND * _RAREST]
+        spread = math.sqrt(float(np.mean(below**2))) if len(below) >= _SHORTFALLS else 1.0
+        return n / 2, even * min(max(spread, 1.0), _RAREST)
     assert history.n_classes is not None
     m = history.n_classes
     return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
 
 
-def narrow(history: History, counts: Ints) -> bool:
-    """Return whether right answers spread no wider than Bin(n, 1/m)."""
-    if len(counts) < 2:
+def beyond_chance(history: History) -> Floats:
+    """Return how far scores, (k,), are above those of random labels, in standard deviations."""
+    middle, deviation = _chance(history)
+    # Areas lie between the n-ths of the points.
+    right = history.n_correct if history.counted else history.scores * history.n
+    return np.asarray((right - middle) / deviation)
+
+
+def narrow(off: Floats) -> bool:
+    """Return whether scores, in standard deviations of random labels, spread no wider than those.
+
+    The sum of squares is compared with chi-squared, len(off) - 1 degrees of freedom.
+    """
+    if len(off) < 2:
         return True
-    _, deviation = _chance(history)
-    # Chi-squared with len(counts) - 1 degrees of freedom, in the normal approximation.
-    spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
-    return bool(spread <= chi2.isf(_TAIL, len(counts) - 1))
+    return bool(((off - off.mean()) ** 2).sum() <= chi2.isf(_TAIL, len(off) - 1))
 
 
-def as_wide(history: History, counts: Ints) -> bool:
-    """Return whether right answers spread as wide as Bin(n, 1/m), and no wider.
+def as_wide(off: Floats) -> bool:
+    """Return whether scores spread as wide as those of random labels, and no wider.
 
     Random labels are drawn independently each time. Submissions of one weak model have much in
     common, and their scores lie closer together.
     """
-    if len(counts) < 2:
+    if len(off) < 2:
         return True
-    _, deviation = _chance(history)
-    spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
-    return bool(narrow(history, counts) and spread >= chi2.ppf(_CLOSE, len(counts) - 1))
+    spread = float(((off - off.mean()) ** 2).sum())
+    return bool(narrow(off) and spread >= chi2.ppf(_CLOSE, len(off) - 1))
 
 
-def afresh(history: History, rows: Ints) -> bool:
-    """Return whether each account's right answers are independent of its earlier submissions.
+def afresh(off: Floats, codes: Ints) -> bool:
+    """Return whether each account's scores are independent of its earlier submissions.
 
     Random labels are drawn independently: successive differences have twice the variance of
     Bin(n, 1/m) (von Neumann 1941), and rises are as frequent as falls among all pairs (Mann 1945).
     Models that improve, or are trained again, share most right answers with the previous ones.
     """
-    _, deviation = _chance(history)
     total = mean = variance = 0.0
     trend = trend_variance = 0.0
-    for code in np.unique(history.codes[rows]):
-        counts = history.n_correct[rows[history.codes[rows] == code]]
-        k = len(counts)
+    for code in np.unique(codes):
+        own = off[codes == code]
+        k = len(own)
         if k > 1:
             # Mean and variance of the sum for normals; neighbouring differences share a term.
-            total += float((np.diff(counts) ** 2).sum()) / (2 * deviation**2)
+            total += float((np.diff(own) ** 2).sum()) / 2
             mean += k - 1
             variance += 3 * k - 4
             # Kendall's statistic, and its variance in a random order.
-            trend += float(np.sign(counts[None] - counts[:, None])[np.triu_indices(k, 1)].sum())
+            trend += float(np.sign(own[None] - own[:, None])[np.triu_indices(k, 1)].sum())
             trend_variance += k * (k - 1) * (2 * k + 5) / 18
     if mean == 0:
         return True
@@ -442,12 +555,9 @@ def afresh(history: History, rows: Ints) -> bool:
     return bool(total >= least and trend <= _RISING * math.sqrt(trend_variance))
 
 
-def is_centred(history: History, counts: Ints) -> bool:
-    """Return whether the mean of right answers lies where that of Bin(n, 1/m) does."""
-    if not len(counts):
-        return True
-    middle, deviation = _chance(history)
-    return bool(abs(counts.mean() - middle) <= BAND * deviation / math.sqrt(len(counts)))
+def is_centred(off: Floats) -> bool:
+    """Return whether the mean of scores lies where that of random labels does."""
+    return not len(off) or bool(abs(off.mean()) <= BAND / math.sqrt(len(off)))
 
 
 _PARITY = 0.6

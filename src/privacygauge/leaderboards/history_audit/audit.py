@@ -489,11 +489,28 @@ def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
             ),
             _tests_table("hints", "Worth a look", f.hints),
         ]
+    if not f.errors:
+        found.append(note(_known_labels(f)))
     quiet = [test for test in f.tests if not test.stands_out][:_ROWS]
     if quiet:
         least = _tests_table("quiet", "The smallest p-values among them", quiet)
         found.append(FoldedBlocks("Tests that found nothing", (least,)))
     return tuple(found)
+
+
+def _known_labels(f: LeaderboardAudit) -> str:
+    """Return which knowledge of labels the scores would have shown."""
+    if f.seen_from is None:
+        return (
+            "Who knows labels could not have been seen from these scores by the distance to the "
+            "others, however many labels: there are too few accounts or points, or the accounts "
+            "are too far apart."
+        )
+    return (
+        f"Who knows {percent(f.seen_from, 0)} of the labels beside what the best model knows would "
+        "have been worth a look by the distance to the others, from scores alone. Who knows fewer "
+        "could not have been seen: a better model scores the same."
+    )
 
 
 def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table:
@@ -703,7 +720,7 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
         **pick_values(
             f, accounts="n_accounts", improvements="rises", copies_of_others="shared_copies"
         ),
-        **pick_values(f, near_copies_of_others="near_copies"),
+        **pick_values(f, "seen_from", near_copies_of_others="near_copies"),
         "submissions": len(f.submissions.accounts),
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
         "hints": [{**_test(test), "submissions": test.rows.tolist()} for test in f.hints],

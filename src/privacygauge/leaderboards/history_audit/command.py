@@ -53,6 +53,11 @@ class LogRequest(Request):
         "N",
         "Number of examples behind the private scores of a contest that has ended.",
     )
+    n_smaller: int | None = asks(
+        "N",
+        "Of an AUC, number of examples of the smaller class among those of --n. Default: counted "
+        "in --labels.",
+    )
     predictions: str | None = asks(
         "FILE",
         "Submitted labels: .npy of shape (submissions, N) in the order of HISTORY, or .npz with "
@@ -95,6 +100,7 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
         labels=files.get("labels"),
         metric=asked.metric,
         n_private=asked.n_private,
+        n_smaller=asked.n_smaller,
     )
     return audit_leaderboard(
         history,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
 from privacygauge.leaderboards.history.findings import inspect
-from privacygauge.leaderboards.history.record import History, in_time
+from privacygauge.leaderboards.history.record import AUC, History, in_time
 from privacygauge.leaderboards.history.submitted import StoredAnswers
 from privacygauge.leaderboards.metrics import Values, metric_named
 from privacygauge.leaderboards.server.accounts import write_action
@@ -165,7 +165,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> 
     if kept:
         answers = _store_answers(engine, board, [row["number"] for row in rows], seen)
     truth = None if labels is None or not kept else labels[seen]
-    return in_time(
+    history = in_time(
         None,
         [row["name"] for row in rows],
         [row["public"] for row in rows],
@@ -177,6 +177,9 @@ def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> 
         shown=[row["score"] for row in rows],
         metric=board["metric"],
     )
+    if labels is None or board["metric"] != AUC:
+        return history
+    return replace(history, n_smaller=int(metric.points(labels[seen])))
 
 
 def kept_answers(engine: Engine) -> tuple[StoredAnswers, Ints]:
