@@ -454,6 +454,11 @@ def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
     return np.sort(rng.choice(n, most, replace=False))
 
 
+def evenly(rows: Ints, most: int) -> Ints:
+    """Return at most so many of some rows, evenly spread."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
+
+
 @contextlib.contextmanager
 def _about(name: str) -> Iterator[None]:
     """Prefix input errors raised in a block with the name of the table."""

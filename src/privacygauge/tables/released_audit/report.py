@@ -372,6 +372,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
             **pick_values(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
             "rows": [one.row for one in f.proven],
             "partly": [{"row": one.row, "but for": one.other} for one in f.partly],
+            "nearly": [one.row for one in f.nearly],
             "together": None
             if f.together is None
             else {**pick_values(f.together, "expected", "least"), "rows": f.together.rows.tolist()},

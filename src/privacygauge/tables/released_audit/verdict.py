@@ -33,6 +33,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.tables.released.copies import SYNTHETIC_ROWS
 from privacygauge.tables.released.hits import ReleaseRisk, furthest_beyond
+from privacygauge.tables.released.near_copies import LIMIT
 from privacygauge.tables.released.outlying import VARIANT
 from privacygauge.tables.released.suite import CROWDED, JOINED, ORDERED, SHARED
 from privacygauge.tables.released.unlikely import NEGLIGIBLE
@@ -252,6 +253,9 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
 def _share_copied(f: ReleasedResult) -> str:
     """Return the larger share of the copies: of the real records, or of the synthetic rows."""
     people = f.copies[0].estimate.value
+    if len(f.nearly) > max(round(people * f.n_real), len(f.partly)):
+        have = "has" if len(f.nearly) == 1 else "have"
+        return f"{several(len(f.nearly), 'real record')} {have} a near copy in the synthetic table"
     if len(f.partly) > round(people * f.n_real):
         n = len(f.partly)
         stand = "record stands" if n == 1 else "records stand"
@@ -525,6 +529,15 @@ def _copied_alone(f: ReleasedResult, *, told: bool = False) -> Iterator[str]:
             f"with other dates ({_rows([one.row for one in f.partly])} of the real table): nobody "
             f"else would share all the rest by chance (fewer than {NEGLIGIBLE:g} such copies are "
             "expected of all real records together)."
+        )
+    if f.nearly:
+        n = len(f.nearly)
+        yield (
+            f"{several(n, 'real record')} {'has' if n == 1 else 'have'} a near copy "
+            f"({_rows([one.row for one in f.nearly])} of the real table): a synthetic row that is "
+            "far nearer to this person than to anybody else, and nearer than people, or shuffled "
+            f"rows, ever are to each other (by chance so in one table of {round(1 / LIMIT)} at "
+            "most)."
         )
     if f.together is not None:
         found = f.together
