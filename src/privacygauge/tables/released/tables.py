@@ -35,6 +35,7 @@ from privacygauge.tables.released.spelling import (
     coarsened_alike,
     in_the_same_words,
     rounded_alike,
+    without_suppressed,
 )
 from privacygauge.tables.table import Column, Kind, Schema, Table, require_columns
 
@@ -238,11 +239,13 @@ def read_together(
     people = {name: _people(named.person, one) for name, one in contents.items()}
     frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
     coarse: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     # Ranges, cut values and periods are texts: they can be compared in frames only.
     if len(frames) == len(contents):
+        frames, hidden, suppressed = without_suppressed(frames, (*compared, *drop))
         frames, words = in_the_same_words(frames, (*continuous, *drop))
         frames, coarse = coarsened_alike(frames, (*continuous, *drop))
-        coarse = (*words, *coarse)
+        coarse = (*suppressed, *words, *coarse)
         contents = dict(frames)
     with _about("real"):
         kept = _without(contents.pop("real"), drop)
@@ -275,7 +278,7 @@ def read_together(
         holdout_unit=people.get("holdout"),
         read=(*notes, *coarse, *said, *rounded, *named.said),
         texts=named.texts,
-        apart=named.columns,
+        apart=(*named.columns, *hidden),
         joined=named.joined,
         people_named=named.person is not None,
     )

@@ -253,13 +253,14 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
 def _share_copied(f: ReleasedResult) -> str:
     """Return the larger share of the copies: of the real records, or of the synthetic rows."""
     people = f.copies[0].estimate.value
-    if len(f.nearly) > max(round(people * f.n_real), len(f.partly)):
-        have = "has" if len(f.nearly) == 1 else "have"
-        return f"{several(len(f.nearly), 'real record')} {have} a near copy in the synthetic table"
-    if len(f.partly) > round(people * f.n_real):
-        n = len(f.partly)
-        stand = "record stands" if n == 1 else "records stand"
-        return f"{count(n)} real {stand} in the synthetic table but for one value or the dates"
+    n = len(f.partly) + len(f.nearly)
+    if n > round(people * f.n_real):
+        who = several(n, "real record")
+        stands = "stands" if n == 1 else "stand"
+        if not f.partly:
+            return f"{who} {'has' if n == 1 else 'have'} a near copy in the synthetic table"
+        nearly = ", or nearly as they are" if f.nearly else ""
+        return f"{who} {stands} in the synthetic table but for one value or the dates{nearly}"
     rows = next((x.estimate for x in f.copies if x.label == SYNTHETIC_ROWS), None)
     if rows is not None and rows.value > people:
         n = round(rows.value * f.n_synthetic)
