@@ -32,6 +32,7 @@ from privacygauge.tables.released.copies import (
     without_overlap,
 )
 from privacygauge.tables.released.crowds import crowds
+from privacygauge.tables.released.drift import drifted_columns
 from privacygauge.tables.released.filtered import Filtered, filtered_against
 from privacygauge.tables.released.hits import (
     ReleaseRisk,
@@ -156,6 +157,8 @@ class Release:
     """The most outlying real records: ids, and results of the attacks on each."""
     filtered: Filtered | None = None
     """Matches that real records lack because rows were dropped; None where none is shown."""
+    drifted: tuple[str, ...] = ()
+    """Columns whose values are others in the holdout than in the real table, beyond chance."""
 
     @property
     def worst(self) -> WorstRisk | None:
@@ -376,6 +379,7 @@ def measure_release(
         tried=often,
         exposed=tuple((str(ids[one.row]), one) for one in attacked.exposed),
         filtered=filtered,
+        drifted=drifted_columns(tables, seeds.stream(seed, "drift")),
     )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)

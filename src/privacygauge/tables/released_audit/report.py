@@ -356,6 +356,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
         **(none if f.membership is None else attacks_data(f.membership)),
         **questions_data(f.questions),
         "blind": None if f.blind is None else pick_values(f.blind, "name", "variant", "auc"),
+        "drifted": list(f.drifted),
         "risk": [
             {**pick_values(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}
             for x, beyond, points in pairs

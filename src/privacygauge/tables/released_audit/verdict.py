@@ -310,8 +310,9 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
     found = f.worst
     few = None if f.questions is None else f.questions.tail
     membership = NONE if attacks is None else grade_attacks(attacks).grade
-    # Inconclusive if an attack that never sees the table does as well.
-    differs = f.blind is not None and f.blind.auc.low > 0.5
+    # Inconclusive if an attack that never sees the table does as well, or would where values of a
+    # column are others in the holdout.
+    differs = f.blind is not None and (f.blind.auc.low > 0.5 or bool(f.drifted))
     if membership != NONE and differs and not _beats_blind(f):
         membership = UNTOLD
     return {
@@ -633,6 +634,20 @@ def _observations_text(f: ReleasedResult) -> str:
 
 def _void_text(f: ReleasedResult) -> Iterator[str]:
     assert f.blind is not None
+    if f.drifted and f.blind.auc.low <= 0.5:
+        columns = checks.short_list((f"'{plain(name)}'" for name in f.drifted), 3)
+        yield (
+            f"The holdout has other values than the real table in {columns}, beyond chance: it is "
+            "of another time or place. An attack that looks at these values tells both apart, "
+            "whatever the synthetic table says, and none goes beyond what that explains (AUC "
+            f"without the table {decimal_estimate(f.blind.auc)}, {rate(f.level)} interval)."
+        )
+        yield _observations_text(f)
+        yield (
+            "Draw the holdout at random from the very records that the generator is given, or "
+            "leave these columns out (--drop), and audit again."
+        )
+        return
     yield (
         "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
         f"{decimal_estimate(f.blind.auc)}, {rate(f.level)} interval; guessing gives 0.5). So they "
