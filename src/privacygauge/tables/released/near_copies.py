@@ -263,7 +263,7 @@ class _People:
         return nearest, margin
 
     def _in_the_middle(self, rows: Floats, nearest: Ints, less: int) -> Floats:
-        """Return how near rows are to people, but for what extreme values have in common."""
+        """Return how near rows are to people, all extreme values together counted once."""
         extreme = np.zeros(len(rows))
         total = np.zeros(len(rows))
         for j, is_number in enumerate(self.numbers):

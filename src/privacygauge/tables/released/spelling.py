@@ -375,7 +375,7 @@ def _period(form: str, day: date) -> str:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How values are cut: what is kept, and the mark in place of the rest."""
+    """How values are cut: the part kept, and the mark in place of the rest."""
 
     length: int | None
     """Characters kept; if negative, minus the number lost at the end; None for the part before the
