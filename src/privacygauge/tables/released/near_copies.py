@@ -24,7 +24,7 @@ from privacygauge.tables.table import Table
 
 LIMIT = 5e-3
 """Near copies are beyond chance if this many rows as near, or fewer, are expected in all."""
-_EACH = 0.05
+_EACH = 0.02
 """Most rows expected to be as near as one that is named, where several are proof together."""
 _PAIRS = 2 * 10**6
 """Most pairs of a person and a row that are compared."""
