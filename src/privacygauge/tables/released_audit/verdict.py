@@ -536,9 +536,10 @@ def _copied_alone(f: ReleasedResult, *, told: bool = False) -> Iterator[str]:
         n = len(f.nearly)
         yield (
             f"{several(n, 'real record')} {'has' if n == 1 else 'have'} a near copy "
-            f"({_rows([one.row for one in f.nearly])} of the real table): a synthetic row that is "
-            "far nearer to this person than to anybody else, and nearer than people, or shuffled "
-            f"rows, ever are to each other (by chance so in one table of {round(1 / LIMIT)} at "
+            f"({_rows([one.row for one in f.nearly])} of the real table): a synthetic row lies far "
+            f"nearer to {'it' if n == 1 else 'each'} than to anybody else, and nearer than people, "
+            "or rows with their columns shuffled, come to each other by chance (in one table of "
+            f"{round(1 / LIMIT)} at "
             "most)."
         )
     if f.together is not None:
