@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from privacygauge.errors import InputError
 from privacygauge.tables.released.copies import find_copies
 from privacygauge.tables.released.linkability import nearly_copied
-from privacygauge.tables.released.spelling import in_the_same_words, require_common
+from privacygauge.tables.released.spelling import (
+    coarsened_alike,
+    in_the_same_words,
+    require_common,
+)
 from privacygauge.tables.released.tables import read_together
 from tests.thorough import crossed
 
@@ -29,6 +33,10 @@ def people(rng, n=80):
             "post": rng.integers(10_000, 13_000, n),
             "seen": (np.datetime64("2021-01-01") + rng.integers(900, size=n)).astype(str),
             "drug": np.char.add("D", rng.integers(1000, 9999, n).astype(str)),
+            "illness": rng.choice([f"{x}{y}" for x in "IJKE" for y in range(20, 60)], n),
+            "area": rng.choice(
+                [f"{x}{y} {y}AB" for x in ("N", "SW", "EC") for y in range(1, 9)], n
+            ),
         }
     )
     town = frame["town"].mask(gap[:, 0])
@@ -72,6 +80,12 @@ SPELT = {
     "months": lambda x: x.assign(seen=pd.to_datetime(x["seen"]).dt.strftime("%b %Y")),
     "cut numbers": lambda x: x.assign(post=x["post"] // 100),
     "cut codes": lambda x: x.assign(drug=x["drug"].str[:3]),
+    "cut to letters": lambda x: x.assign(illness=x["illness"].str[:1]),
+    "with nothing below": lambda x: x.assign(illness=x["illness"].str[:2] + ".-"),
+    "first part": lambda x: x.assign(area=x["area"].str.partition(" ")[0]),
+    "letters alone": lambda x: x.assign(area=x["area"].str.extract("^([A-Z]+)")[0]),
+    "suppressed codes": lambda x: x.assign(town="*"),
+    "suppressed numbers": lambda x: x.assign(pay="***", age="redacted"),
     "order of columns": lambda x: x[x.columns[::-1]],
 }
 
@@ -351,3 +365,47 @@ def test_a_decimal_comma_keeps_its_decimals_where_the_real_numbers_are_whole_or_
     assert found["synthetic"]["parts"].dtype == np.float64
     assert found["synthetic"]["parts"].isna().tolist() == [False, False, True, False]
     assert len(said) == 2
+
+
+def test_some_suppressed_values_are_missing():
+    rng = np.random.default_rng(0)
+    real = people(rng)
+    made = real.assign(
+        town=real["town"].mask(real["town"] == "Oslo", "*"),
+        age=real["age"].astype(object).mask(real["age"] > 80, "*"),
+    )
+    found = read_together(real, made, None)
+    values = found.synthetic.values
+    names = list(found.schema.names)
+    assert np.isnan(values[(real["age"] > 80).to_numpy(), names.index("age")]).all()
+    assert np.count_nonzero(np.isnan(values[:, names.index("age")])) == (real["age"] > 80).sum()
+    town = found.schema.columns[names.index("town")]
+    assert "*" not in town.categories
+    assert town.missing
+    require_common(found.real, found.synthetic)
+
+
+def test_a_mark_that_real_records_have_is_a_value():
+    rng = np.random.default_rng(0)
+    real = people(rng)
+    real.loc[:5, "town"] = "*"
+    found = read_together(real, real.assign(town="*"), None)
+    assert "town" in found.schema.names
+    assert not any("suppressed" in note for note in found.read)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["I", "J"], ["X", "Y"], ["I2", "Q"], ["I21.4", "J4"]],
+)
+def test_only_beginnings_of_all_values_are_cuts(texts):
+    """One released value that begins no real one, and codes are no cut ones."""
+    frames = {
+        "real": pd.DataFrame({"x": ["I21", "J44", "K35", "I50"]}),
+        "synthetic": pd.DataFrame({"x": texts * 2}),
+    }
+    found, said = coarsened_alike(frames)
+    assert bool(said) == (texts == ["I", "J"])
+    assert found["real"]["x"].tolist() == (
+        ["I", "J", "K", "I"] if said else ["I21", "J44", "K35", "I50"]
+    )

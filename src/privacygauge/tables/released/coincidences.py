@@ -257,7 +257,7 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
         yield SharedValues(
             column=column.name,
             rows=rows,
-            what=f"share a {column.name} with the synthetic table that nobody else has",
+            what=f"share a value of {column.name!r} with the synthetic table that nobody else has",
             why=(
                 f"of {k:,} people with such a value {of_real_people:,} stand in the real table and "
                 f"{of_others:,} in the holdout, where {k * n / everyone:,.1f} and "

@@ -32,6 +32,7 @@ from privacygauge.tables.released.copies import (
     without_overlap,
 )
 from privacygauge.tables.released.crowds import crowds
+from privacygauge.tables.released.drift import drifted_columns
 from privacygauge.tables.released.filtered import Filtered, filtered_against
 from privacygauge.tables.released.hits import (
     ReleaseRisk,
@@ -40,6 +41,7 @@ from privacygauge.tables.released.hits import (
     release_risk,
 )
 from privacygauge.tables.released.membership import Membership, membership_played, questions_of
+from privacygauge.tables.released.near_copies import NearCopies
 from privacygauge.tables.released.order import same_names, same_place
 from privacygauge.tables.released.people import People, same_people
 from privacygauge.tables.released.shared_rare_values import seen_nearly
@@ -137,6 +139,9 @@ class Release:
     """Real records with copies that chance does not explain, the least likely first."""
     partly: tuple[CopiedRecord, ...] = ()
     """Further real records whose copies, with one value or the dates changed, are no chance."""
+    nearly: tuple[CopiedRecord, ...] = ()
+    """Further real records to which a synthetic row is far nearer than chance brings rows to
+    people."""
     together: JointCopies | None = None
     """Copies that chance explains one by one, but not together; None if there are none."""
     jointly: tuple[CopiedRecord, ...] = ()
@@ -152,6 +157,8 @@ class Release:
     """The most outlying real records: ids, and results of the attacks on each."""
     filtered: Filtered | None = None
     """Matches that real records lack because rows were dropped; None where none is shown."""
+    drifted: tuple[str, ...] = ()
+    """Columns whose values are others in the holdout than in the real table, beyond chance."""
 
     @property
     def worst(self) -> WorstRisk | None:
@@ -270,10 +277,12 @@ def measure_release(
     # only if there are none.
     if len(unlikely.holdout) and given.holdout is not None:
         learnt = HoldoutCopies(len(given.holdout), len(unlikely.holdout))
-    elif tables.holdout is not None:
+    elif tables.holdout is not None and given.holdout is not None:
         near = seen_nearly(tables, seeds.stream(seed, "seen holdout"))
+        if unlikely.nearly is not None and not len(near):
+            near = unlikely.nearly.holdout
         if len(near):
-            learnt = HoldoutCopies(len(tables.holdout), len(near), nearly=True)
+            learnt = HoldoutCopies(len(given.holdout), len(near), nearly=True)
     # Without a control all real records are back in the comparison.
     if learnt is not None:
         rows = np.arange(len(everyone))
@@ -281,7 +290,7 @@ def measure_release(
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
 
     def with_ids(
-        copies: UnlikelyCopies | JointCopies | PartialCopies, rows: Ints
+        copies: UnlikelyCopies | JointCopies | PartialCopies | NearCopies, rows: Ints
     ) -> tuple[CopiedRecord, ...]:
         return tuple(
             CopiedRecord(row, str(row if names is None else names[row]), chance)
@@ -296,6 +305,11 @@ def measure_release(
             with_ids(unlikely.partly, unlikely.partly.rows), unlikely.partly.ways, strict=True
         )
         partly = tuple(replace(one, other=way) for one, way in ways)
+    nearly: tuple[CopiedRecord, ...] = ()
+    if unlikely.nearly is not None:
+        others = {one.row for one in (*proven, *partly)}
+        every = with_ids(unlikely.nearly, unlikely.nearly.real)
+        nearly = tuple(one for one in every if one.row not in others)
     jointly = () if joint is None else with_ids(joint, joint.rows)
     step()
     known = tables.notes
@@ -357,6 +371,7 @@ def measure_release(
         overlap=overlap,
         proven=proven,
         partly=partly,
+        nearly=nearly,
         together=joint,
         jointly=jointly,
         learnt=learnt,
@@ -364,6 +379,7 @@ def measure_release(
         tried=often,
         exposed=tuple((str(ids[one.row]), one) for one in attacked.exposed),
         filtered=filtered,
+        drifted=drifted_columns(tables, seeds.stream(seed, "drift")),
     )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)

@@ -50,6 +50,14 @@ _RANGE = re.compile(
 )
 # Values with a masked end: 123**, 123xx.
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
+_SUPPRESSED = re.compile(
+    r"[*#]+|x{3,}|suppressed|redacted|masked|anonymi[sz]ed|withheld|removed|deleted", re.IGNORECASE
+)
+"""Texts that stand for a value that was taken out."""
+_NOTHING_BELOW = re.compile(r"(?P<kept>.*\w)(?P<end>\.?[-\u2013]|\.+|\u2026)")
+"""Values with a sign that what is below was left out: I21.-, I2..., as classifications write it."""
+_SEPARATORS = (".", "-", "/", " ")
+"""Signs that begin the finer part of a code, as in I21.4 or N1 2AB."""
 _COMMAS = re.compile(r"[-+]?\d+(?:,(\d+))?")
 """Numbers with a comma alone."""
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
@@ -151,6 +159,58 @@ def in_the_same_words(
     return found, tuple(said)
 
 
+def without_suppressed(
+    frames: Mapping[str, pd.DataFrame], kept: Collection[str] = ()
+) -> tuple[dict[str, pd.DataFrame], tuple[str, ...], tuple[str, ...]]:
+    """Read suppressed values of the synthetic frame as missing; return frames, columns and notes.
+
+    A text such as ``*`` or ``redacted`` that no other frame has stands for a value that was taken
+    out. The columns returned are those that hold nothing else: they are left out of all frames.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        Frames by name: real, synthetic and optionally holdout.
+    kept : collection of str
+        Columns to leave as they are.
+    """
+    import pandas as pd
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    made = frames["synthetic"]
+    others = [frame for name, frame in frames.items() if name != "synthetic"]
+    left_out = []
+    said = []
+    for name in [one for one in made.columns if one not in kept]:
+        column = made[name]
+        if is_numeric_dtype(column.dtype) or not all(name in frame for frame in others):
+            continue
+        texts = column.dropna().unique().tolist()
+        marks = [
+            text for text in texts if isinstance(text, str) and _SUPPRESSED.fullmatch(text.strip())
+        ]
+        if not marks or any(frame[name].isin(marks).any() for frame in others):
+            continue
+        if len(marks) == len(texts):
+            left_out.append(name)
+            said.append(
+                f"synthetic: column {name!r} holds {marks[0]!r} alone, as suppressed values are "
+                "written: it is left out of all tables"
+            )
+            continue
+        values = column.where(~column.isin(marks), None)
+        if is_numeric_dtype(others[0][name].dtype) and not is_bool_dtype(others[0][name].dtype):
+            numbers = pd.to_numeric(values, errors="coerce")
+            values = numbers if numbers.isna().equals(values.isna()) else values
+        made = made.assign(**{name: values})
+        said.append(f"synthetic: in column {name!r} {marks[0]!r} is read as missing")
+    if not said:
+        return dict(frames), (), ()
+    found = {**frames, "synthetic": made}
+    found = {name: frame.drop(columns=left_out) for name, frame in found.items()}
+    return found, tuple(left_out), tuple(said)
+
+
 _ANSWERS = (
     ("1", "0"),
     ("true", "false"),
@@ -186,8 +246,9 @@ def coarsened_alike(
     """Coarsen frames to the precision of the synthetic table; return notes on the changes.
 
     Where the synthetic table holds ranges (30-39) of numbers, the other tables' numbers are put in
-    them; where it holds the beginnings of values (123** or 123 for 12345), the others' are cut;
-    where it holds the months, quarters, weeks or years of dates, the others' dates become such.
+    them; where it holds the beginnings of values (123** or 123 for 12345, I21 for I21.4), the
+    others' are cut; where it holds the months, quarters, weeks or years of dates, the others' dates
+    become such.
 
     Parameters
     ----------
@@ -314,17 +375,32 @@ def _period(form: str, day: date) -> str:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How values are cut: the length kept, and the mark in place of the rest."""
+    """How values are cut: the part kept, and the mark in place of the rest."""
 
-    length: int
-    """Characters kept; if negative, minus the number lost at the end."""
-    mark: str
+    length: int | None
+    """Characters kept; if negative, minus the number lost at the end; None for the part before the
+    separator, or, without one, the letters at the beginning."""
+    mark: str = ""
     """Mark for each lost character; empty if they are dropped."""
+    separator: str = ""
+    """First character of the part that is lost, where a part is kept."""
+    end: str = ""
+    """Text that stands after what is kept."""
 
     def text_of(self, value: object) -> str:
         """Return a value as it reads after the cut."""
         text = _text(value)
-        return text[: self.length] + self.mark * len(text[self.length :])
+        if self.length is None and self.separator:
+            kept = text.partition(self.separator)[0]
+        elif self.length is None:
+            kept = _LETTERS.match(text)[0]  # type: ignore[index]  # it matches any text
+        else:
+            kept = text[: self.length]
+        return kept + self.mark * (len(text) - len(kept)) + self.end
+
+
+_LETTERS = re.compile(r"[^\W\d_]*")
+"""Letters at the beginning of a code, such as a chapter or an area."""
 
 
 def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
@@ -345,16 +421,30 @@ def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
         if len({len(text) for text in kept}) == 1:
             return _Cut(len(kept[0]), mark)
         return _Cut(-marks.pop(), mark) if len(marks) == 1 else None
+    if set(made) & set(known):
+        return None
+    below = [_NOTHING_BELOW.fullmatch(text) for text in made]
+    ends = {one["end"] for one in below if one is not None}
+    end = ends.pop() if None not in below and len(ends) == 1 else ""
     # No marks: all texts have one length, and most of them begin a longer real value.
-    length = len(made[0])
-    begun = {text[:length] for text in known}
+    length = len(made[0]) - len(end)
     lengths = {len(text) for text in known}
     # Numbers of varying length are amounts in another unit rather than codes.
-    codes = len(lengths) == 1 or not all(text.isdigit() for text in known)
-    if {len(text) for text in made} != {length} or min(lengths) <= max(length, _SHORT) or not codes:
-        return None
-    often = sum(text in begun for text in made) >= _PREFIXES * len(made)
-    return _Cut(length, "") if often and not set(made) & set(known) else None
+    digits = all(text.isdigit() for text in known)
+    even = {len(text) - len(end) for text in made} == {length} and min(lengths) > length
+    cuts = []
+    if even and (len(lengths) == 1 or not digits) and (min(lengths) > _SHORT or not digits):
+        cuts.append(_Cut(length, end=end))
+    if not digits:
+        # Texts of varying length: all that stands before a sign, or before the first digit.
+        parted = [sign for sign in _SEPARATORS if all(sign in text for text in known)]
+        cuts += [_Cut(None, separator=sign, end=end) for sign in parted]
+        cuts += [_Cut(None, end=end)] if not any(text.isalpha() for text in known) else []
+    for cut in cuts:
+        begun = {cut.text_of(text) for text in known}
+        if len(begun) > 1 and sum(text in begun for text in made) >= _PREFIXES * len(made):
+            return cut
+    return None
 
 
 def _as_texts(column: pd.Series[Any]) -> pd.Series[Any]:

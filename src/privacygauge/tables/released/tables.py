@@ -35,6 +35,7 @@ from privacygauge.tables.released.spelling import (
     coarsened_alike,
     in_the_same_words,
     rounded_alike,
+    without_suppressed,
 )
 from privacygauge.tables.table import Column, Kind, Schema, Table, require_columns
 
@@ -238,11 +239,13 @@ def read_together(
     people = {name: _people(named.person, one) for name, one in contents.items()}
     frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
     coarse: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     # Ranges, cut values and periods are texts: they can be compared in frames only.
     if len(frames) == len(contents):
+        frames, hidden, suppressed = without_suppressed(frames, (*compared, *drop))
         frames, words = in_the_same_words(frames, (*continuous, *drop))
         frames, coarse = coarsened_alike(frames, (*continuous, *drop))
-        coarse = (*words, *coarse)
+        coarse = (*suppressed, *words, *coarse)
         contents = dict(frames)
     with _about("real"):
         kept = _without(contents.pop("real"), drop)
@@ -275,7 +278,7 @@ def read_together(
         holdout_unit=people.get("holdout"),
         read=(*notes, *coarse, *said, *rounded, *named.said),
         texts=named.texts,
-        apart=named.columns,
+        apart=(*named.columns, *hidden),
         joined=named.joined,
         people_named=named.person is not None,
     )
@@ -452,6 +455,11 @@ def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
     if n <= most:
         return np.arange(n)
     return np.sort(rng.choice(n, most, replace=False))
+
+
+def evenly(rows: Ints, most: int) -> Ints:
+    """Return at most so many of some rows, evenly spread."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
 
 
 @contextlib.contextmanager

@@ -19,8 +19,10 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rates import excess
 from privacygauge.tables.released.disguised import between_dates
+from privacygauge.tables.released.near_copies import NearCopies, near_copies
 from privacygauge.tables.released.tables import (
     ReleasedTables,
+    evenly,
     number_equal_records,
     of_several,
     select_columns,
@@ -102,6 +104,9 @@ class UnlikelyCopies:
     more than these."""
     partly: PartialCopies | None = None
     """Further records that are copied but for a value, or with their dates moved; None for none."""
+    nearly: NearCopies | None = None
+    """Further records to which a synthetic row is far nearer than chance brings rows to people;
+    None for none."""
 
     @property
     def beyond(self) -> Estimate:
@@ -123,7 +128,7 @@ def unlikely_copies(
     level : float
         Level of the comparison with equally unlikely twins, if there are any.
     rng : numpy.random.Generator
-        Draws the keys by which partial copies are found.
+        Draws the keys by which partial copies are found, and what near copies are compared with.
 
     Notes
     -----
@@ -142,9 +147,19 @@ def unlikely_copies(
     # Holdout records that equal a real one may be copies of that one.
     fresh = n + np.flatnonzero(copied[n:] & ~np.isin(there[n:], there[:n]))
     partly = partial_copies(released, rng)
+    unexplained = ~np.isin(wanted, there)
+    if partly is not None:
+        unexplained[partly.made] = False
+    nearly = near_copies(released, np.flatnonzero(unexplained), rng)
     if not len(lone) and not len(fresh):
         return _count_unlikely(
-            lone, np.zeros(0), fresh=fresh, partly=partly, released=released, level=level
+            lone,
+            np.zeros(0),
+            fresh=fresh,
+            partly=partly,
+            nearly=nearly,
+            released=released,
+            level=level,
         )
     # Synthetic rows that equal nobody add evidence on which values the generator makes up often.
     others = made[np.flatnonzero(~np.isin(wanted, there))]
@@ -179,6 +194,7 @@ def unlikely_copies(
         fresh=fresh[of_fresh <= least],
         together=together,
         partly=partly,
+        nearly=nearly,
         released=released,
         level=level,
     )
@@ -253,7 +269,7 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
         asked = agree[(agree < n) & alone[agree]]
         if not len(asked):
             continue
-        asked = _evenly(asked, _EXAMINED)
+        asked = evenly(asked, _EXAMINED)
         columns = [j for j in range(len(tables.schema.columns)) if j not in without]
         known = select_columns(tables.everyone, columns)
         fresh = unexplained[~np.isin(copies, theirs)]
@@ -262,7 +278,7 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
         odd = chance <= least
         if not odd.any():
             continue
-        met = _evenly(np.flatnonzero(~alone), _EXAMINED)
+        met = evenly(np.flatnonzero(~alone), _EXAMINED)
         if (len(made) * np.exp(log_chance(known, met, others, above=above)) <= least).any():
             continue
         for row, p in zip(asked[odd].tolist(), chance[odd].tolist(), strict=True):
@@ -280,10 +296,6 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
     )
 
 
-def _evenly(rows: Ints, most: int) -> Ints:
-    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
-
-
 def _judge_jointly(
     copied: Ints, met: Ints, n: int, expected: Callable[[Ints, float], Floats]
 ) -> JointCopies | None:
@@ -299,12 +311,12 @@ def _judge_jointly(
     most = 1 / n
     chance = expected(copied, most)
     order = np.argsort(chance, kind="stable")
-    met = _evenly(met, _SAMPLE)
+    met = evenly(met, _SAMPLE)
     likely = min(most, float(expected(met, most).min(initial=np.inf)))
     order = order[chance[order] < likely]
     if len(order) < 2:
         return None
-    sample = _evenly(np.arange(n), _SAMPLE)
+    sample = evenly(np.arange(n), _SAMPLE)
     usual = np.sort(expected(sample, most))
     sums = np.concatenate([[0.0], np.cumsum(usual)]) * n / len(sample)
     total = _DOUBT * sums[np.searchsorted(usual, chance[order], side="right")]
@@ -327,6 +339,7 @@ def _count_unlikely(
     level: float,
     *,
     partly: PartialCopies | None,
+    nearly: NearCopies | None,
     together: JointCopies | None = None,
 ) -> UnlikelyCopies:
     """Return these copies with their shares of both tables."""
@@ -336,6 +349,10 @@ def _count_unlikely(
     # Each record that is copied stands in one row at least.
     least = 0 if together is None else together.least
     further, in_rows = (0, 0) if partly is None else (len(partly.rows), len(partly.made))
+    if nearly is not None:
+        others = np.union1d(rows, [] if partly is None else partly.rows)
+        further += int(np.count_nonzero(~np.isin(nearly.real, others)))
+        in_rows += len(nearly.made)
     people = max(len(rows), least) + further
     n_rows = max(int(few.sum()), least) + in_rows
     return UnlikelyCopies(
@@ -346,6 +363,7 @@ def _count_unlikely(
         rows=_counted_share(n_rows, int(every.sum()) + in_rows, len(made), level),
         together=together,
         partly=partly,
+        nearly=nearly,
     )
 
 

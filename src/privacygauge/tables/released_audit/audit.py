@@ -321,6 +321,12 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
             "real records and holdout differ a little without the synthetic table (AUC "
             f"{blind.auc.value:.3f}): a membership attack counts only where it does better"
         )
+    elif found.release.drifted:
+        told.append(
+            "the holdout has other values than the real table in "
+            f"{checks.short_list(map(repr, found.release.drifted), 3)}, beyond chance: a "
+            "membership attack counts only where it does better than one without the table"
+        )
     beyond = copied_beyond(copied, found.together)
     if copied.holdout is not None and beyond is not None and beyond.low > 0:
         told.append(

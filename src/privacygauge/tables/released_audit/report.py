@@ -356,6 +356,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
         **(none if f.membership is None else attacks_data(f.membership)),
         **questions_data(f.questions),
         "blind": None if f.blind is None else pick_values(f.blind, "name", "variant", "auc"),
+        "drifted": list(f.drifted),
         "risk": [
             {**pick_values(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}
             for x, beyond, points in pairs
@@ -372,6 +373,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
             **pick_values(f.corrected, "alone", "unlikely", beyond="copies", of_rows="rows"),
             "rows": [one.row for one in f.proven],
             "partly": [{"row": one.row, "but for": one.other} for one in f.partly],
+            "nearly": [one.row for one in f.nearly],
             "together": None
             if f.together is None
             else {**pick_values(f.together, "expected", "least"), "rows": f.together.rows.tolist()},

@@ -124,9 +124,9 @@ class ReleasedResult(Reported, Release):
 
     @property
     def n_proven(self) -> int:
-        """Fewest real records whose copies, whole or but for a part, chance does not explain."""
+        """Fewest real records whose copies, whole, in part or near ones, are no chance."""
         whole = max(len(self.proven), 0 if self.together is None else self.together.least)
-        return whole + len(self.partly)
+        return whole + len(self.partly) + len(self.nearly)
 
     @property
     def n_exposed(self) -> int:

@@ -24,6 +24,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     plain,
     rate,
+    several,
     shorten,
 )
 from privacygauge.report.values import (
@@ -200,12 +201,29 @@ def copies(f: ReleasedResult) -> Iterator[Block]:
         yield _copied_records(
             "partly", "Copies but for a part, proof one by one", f.partly, "the least likely first"
         )
+    if f.nearly:
+        yield _copied_records(
+            "nearly",
+            "Near copies that are proof",
+            f.nearly,
+            "the least likely first",
+            chance="How many synthetic rows would be as near to anybody by chance, as people are "
+            "to each other",
+        )
     if f.together is not None:
         least = f"at least {count(f.together.least)} of which chance does not explain"
         yield _copied_records("jointly", "Copies that are proof together", f.jointly, least)
 
 
-def _copied_records(name: str, title: str, found: Sequence[CopiedRecord], which: str) -> Block:
+def _copied_records(
+    name: str,
+    title: str,
+    found: Sequence[CopiedRecord],
+    which: str,
+    *,
+    chance: str = "How many copies of each chance would make: the frequency of its values, given "
+    "up to three others, times the synthetic rows",
+) -> Block:
     return table(
         name,
         title,
@@ -218,9 +236,8 @@ def _copied_records(name: str, title: str, found: Sequence[CopiedRecord], which:
             }
             for one in found[:RECORDS]
         ],
-        f"{count(len(found))} real records, {which}. How many copies of each chance would make: "
-        "the frequency of its values, given up to three others, times the synthetic rows. Ask for "
-        "these people's records to be taken out, and the table made again.",
+        f"{several(len(found), 'real record')}, {which}. {chance}. Ask for these people's records "
+        "to be taken out, and the table made again.",
         at_once=_AT_ONCE,
     )
 

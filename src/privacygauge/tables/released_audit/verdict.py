@@ -33,6 +33,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Gauge, Grade, Verdict
 from privacygauge.tables.released.copies import SYNTHETIC_ROWS
 from privacygauge.tables.released.hits import ReleaseRisk, furthest_beyond
+from privacygauge.tables.released.near_copies import LIMIT
 from privacygauge.tables.released.outlying import VARIANT
 from privacygauge.tables.released.suite import CROWDED, JOINED, ORDERED, SHARED
 from privacygauge.tables.released.unlikely import NEGLIGIBLE
@@ -252,10 +253,14 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
 def _share_copied(f: ReleasedResult) -> str:
     """Return the larger share of the copies: of the real records, or of the synthetic rows."""
     people = f.copies[0].estimate.value
-    if len(f.partly) > round(people * f.n_real):
-        n = len(f.partly)
-        stand = "record stands" if n == 1 else "records stand"
-        return f"{count(n)} real {stand} in the synthetic table but for one value or the dates"
+    n = len(f.partly) + len(f.nearly)
+    if n > round(people * f.n_real):
+        who = several(n, "real record")
+        stands = "stands" if n == 1 else "stand"
+        if not f.partly:
+            return f"{who} {'has' if n == 1 else 'have'} a near copy in the synthetic table"
+        nearly = ", or nearly as they are" if f.nearly else ""
+        return f"{who} {stands} in the synthetic table but for one value or the dates{nearly}"
     rows = next((x.estimate for x in f.copies if x.label == SYNTHETIC_ROWS), None)
     if rows is not None and rows.value > people:
         n = round(rows.value * f.n_synthetic)
@@ -305,8 +310,9 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
     found = f.worst
     few = None if f.questions is None else f.questions.tail
     membership = NONE if attacks is None else grade_attacks(attacks).grade
-    # Inconclusive if an attack that never sees the table does as well.
-    differs = f.blind is not None and f.blind.auc.low > 0.5
+    # Inconclusive if an attack that never sees the table does as well, or would where values of a
+    # column are others in the holdout.
+    differs = f.blind is not None and (f.blind.auc.low > 0.5 or bool(f.drifted))
     if membership != NONE and differs and not _beats_blind(f):
         membership = UNTOLD
     return {
@@ -526,6 +532,16 @@ def _copied_alone(f: ReleasedResult, *, told: bool = False) -> Iterator[str]:
             f"else would share all the rest by chance (fewer than {NEGLIGIBLE:g} such copies are "
             "expected of all real records together)."
         )
+    if f.nearly:
+        n = len(f.nearly)
+        yield (
+            f"{several(n, 'real record')} {'has' if n == 1 else 'have'} a near copy "
+            f"({_rows([one.row for one in f.nearly])} of the real table): a synthetic row lies far "
+            f"nearer to {'it' if n == 1 else 'each'} than to anybody else, and nearer than people, "
+            "or rows with their columns shuffled, come to each other by chance (in one table of "
+            f"{round(1 / LIMIT)} at "
+            "most)."
+        )
     if f.together is not None:
         found = f.together
         yield (
@@ -619,6 +635,20 @@ def _observations_text(f: ReleasedResult) -> str:
 
 def _void_text(f: ReleasedResult) -> Iterator[str]:
     assert f.blind is not None
+    if f.drifted and f.blind.auc.low <= 0.5:
+        columns = checks.short_list((f"'{plain(name)}'" for name in f.drifted), 3)
+        yield (
+            f"The holdout has other values than the real table in {columns}, beyond chance: it is "
+            "of another time or place. An attack that looks at these values tells both apart, "
+            "whatever the synthetic table says, and none goes beyond what that explains (AUC "
+            f"without the table {decimal_estimate(f.blind.auc)}, {rate(f.level)} interval)."
+        )
+        yield _observations_text(f)
+        yield (
+            "Draw the holdout at random from the very records that the generator is given, or "
+            "leave these columns out (--drop), and audit again."
+        )
+        return
     yield (
         "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
         f"{decimal_estimate(f.blind.auc)}, {rate(f.level)} interval; guessing gives 0.5). So they "
