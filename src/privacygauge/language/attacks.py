@@ -126,7 +126,7 @@ class _AtShare:
     @property
     def label(self) -> str:
         """Name with the rate, such as ``population, FPR 10%``."""
-        return f"{self.name}, FPR {_percent(self.fpr)}"
+        return f"{self.name}, FPR {100 * self.fpr:g}%"
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class PopulationThreshold(_AtShare):
                 "with 1 in a column population, or take the threshold oracle or mean-train"
             )
         values = signal(scores, name)[scores.population]
-        where = f"at {_percent(self.fpr)} of {len(values)} population samples, none of them judged"
+        where = f"at {100 * self.fpr:g}% of {len(values)} population samples, none of them judged"
         return Cut(cut_at_share(values, self.fpr), where)
 
 
@@ -163,7 +163,7 @@ class OracleThreshold(_AtShare):
         """Return the rule of `cut_at_share` on the judged non-members themselves."""
         values = signal(scores, name)[scores.nonmember]
         where = (
-            f"at {_percent(self.fpr)} of the judged non-members themselves (an oracle: no attacker "
+            f"at {100 * self.fpr:g}% of the judged non-members themselves (an oracle: no attacker "
             "has it; the published precision and recall of Mireshghallah et al. 2022 are of this "
             "kind)"
         )
@@ -237,10 +237,6 @@ def cut_at_share(values: Floats, share: float) -> float:
     allowed = np.flatnonzero(at_least / n <= share)
     # The first allowed value is the smallest: the most members for that rate.
     return float(ordered[allowed[0]]) if len(allowed) else math.inf
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g}%"
 
 
 @dataclass(frozen=True)

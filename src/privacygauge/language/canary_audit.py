@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from privacygauge.kinds.session import Work
     from privacygauge.language.canaries import MadeCanaries
     from privacygauge.language.loading import Precision
-    from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
+    from privacygauge.report.values import Measure, Origin, Report, Verdict
 
 NAME = "make"
 """Command that makes canaries, below ``language canaries``."""
@@ -121,6 +121,11 @@ class CanaryAudit(Reported):
 
     def report(self) -> Report:
         """Return the report, as plain values."""
+        import numpy as np
+
+        from privacygauge.report.numbers import count, decimal
+        from privacygauge.report.values import Section, table, text
+
         claim = self.claim.report()
         first, *others = claim.measures
         k = self.made.copies
@@ -132,6 +137,33 @@ class CanaryAudit(Reported):
             "can say that it is small."
         )
         claimed = self.claim.claim.epsilon > 0
+        f = self.findings
+        rows = np.flatnonzero(f.inside)
+        outside = len(self.made.compared) + int((~f.inside).sum())
+        order = np.argsort(-f.exposure, kind="stable")
+        meaning = (
+            "The loss of each canary that was trained on is ranked among those of "
+            f"{count(outside)} canaries that were drawn alike and not trained on. Exposure is the "
+            "logarithm of that number and one over the rank, to the base 2: from 0 to "
+            f"{decimal(f.largest, 1)} bits. Where nothing is learnt it is above b bits with a "
+            "probability of 2 to the minus b."
+        )
+        exposures = table(
+            "exposures",
+            "Canaries that were trained on, the best known first",
+            [
+                {
+                    "Canary": count(int(rows[i])),
+                    "Exposure, in bits": decimal(f.exposure[i], 1),
+                    "Loss, in nats": decimal(f.loss[rows[i]], 1),
+                }
+                for i in order.tolist()
+            ],
+            at_once=_AT_ONCE,
+        )
+        known = Section(
+            "exposure", "How well the canaries are known", (text(meaning), exposures), "Exposure"
+        )
         return replace(
             claim,
             title="Audit of canaries in a language model",
@@ -139,7 +171,7 @@ class CanaryAudit(Reported):
             verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
             # Without a claim there is nothing that the bound could refute.
             measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
-            sections=(_exposures(self), *claim.sections),
+            sections=(known, *claim.sections),
             sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
         )
 
@@ -308,38 +340,6 @@ def _exposure(f: CanaryFindings) -> Measure:
         text="How far up the canaries that were trained on rank among those that were not.",
         guessing="nothing is learnt: about 1",
     )
-
-
-def _exposures(a: CanaryAudit) -> Section:
-    import numpy as np
-
-    from privacygauge.report.numbers import count, decimal
-    from privacygauge.report.values import Section, table, text
-
-    f = a.findings
-    rows = np.flatnonzero(f.inside)
-    outside = len(a.made.compared) + int((~f.inside).sum())
-    order = np.argsort(-f.exposure, kind="stable")
-    told = (
-        f"The loss of each canary that was trained on is ranked among those of {count(outside)} "
-        "canaries that were drawn alike and not trained on. Exposure is the logarithm of that "
-        f"number and one over the rank, to the base 2: from 0 to {decimal(f.largest, 1)} bits. "
-        "Where nothing is learnt it is above b bits with a probability of 2 to the minus b."
-    )
-    found = table(
-        "exposures",
-        "Canaries that were trained on, the best known first",
-        [
-            {
-                "Canary": count(int(rows[i])),
-                "Exposure, in bits": decimal(f.exposure[i], 1),
-                "Loss, in nats": decimal(f.loss[rows[i]], 1),
-            }
-            for i in order.tolist()
-        ],
-        at_once=_AT_ONCE,
-    )
-    return Section("exposure", "How well the canaries are known", (text(told), found), "Exposure")
 
 
 MEASURE = Command(

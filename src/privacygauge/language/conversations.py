@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from privacygauge.errors import InputError
-from privacygauge.language.texts import Stretches, TrainedText
+from privacygauge.language.texts import TrainedText
 from privacygauge.language.tokens import Tokenizer
 
 Trained = Literal["answers", "all"]
@@ -146,7 +146,7 @@ class TrainingForm:
             for row, (prompt, answer) in enumerate(pairs):
                 if isinstance(prompt, str) or isinstance(answer, str):
                     question = _string(prompt, "prompt", row)
-                    completed.append(self._after(question, _string(answer, "completion", row)))
+                    completed.append(self._completed(question, _string(answer, "completion", row)))
                 else:
                     # Both are lists of messages; only those of the completion are answers.
                     before = _messages(prompt, row)
@@ -155,11 +155,25 @@ class TrainingForm:
             return completed
         if {"instruction", "output"} <= set(names):
             n = len(found[names["instruction"]])
-            inputs = found[names["input"]] if "input" in names else [""] * n
-            columns = (found[names["instruction"]], inputs, found[names["output"]])
-            return [
-                self._instructed(*part, row) for row, part in enumerate(zip(*columns, strict=True))
-            ]
+            contexts = found[names["input"]] if "input" in names else [""] * n
+            columns = (found[names["instruction"]], contexts, found[names["output"]])
+            instructed = []
+            for row, (instruction, given, output) in enumerate(zip(*columns, strict=True)):
+                task = _string(instruction, "instruction", row)
+                # A missing input is None, or NaN, which differs from itself.
+                more = "" if given is None or given != given else _string(given, "input", row)
+                answer = _string(output, "output", row)
+                # With a template of the training, instructions are conversations of two turns.
+                if self.chat.template is not None:
+                    asked = {"role": "user", "content": f"{task}\n{more}" if more else task}
+                    turns: list[Message] = [asked, {"role": "assistant", "content": answer}]
+                    instructed.append(self._written(turns, 0, row))
+                    continue
+                paired = ", paired with an input that provides further context" if more else ""
+                inputs = f"### Input:\n{more}\n\n" if more else ""
+                question = _ALPACA.format(paired=paired, instruction=task, more=inputs)
+                instructed.append(self._completed(question, answer))
+            return instructed
         return None
 
     def _written(self, messages: list[Message], first: int, row: int) -> TrainedText:
@@ -171,29 +185,14 @@ class TrainingForm:
                 "row out"
             )
         found = self.chat.written(messages, answers if self.trained == "answers" else ())
-        return self._all(found) if self.trained == "all" else found
+        if self.trained == "all":
+            return replace(found, trained=((0, len(found.text)),))
+        return found
 
-    def _all(self, text: TrainedText) -> TrainedText:
-        everything: Stretches = ((0, len(text.text)),)
-        return TrainedText(text.text, everything, text.framed)
-
-    def _instructed(self, instruction: Any, given: Any, output: Any, row: int) -> TrainedText:
-        task = _string(instruction, "instruction", row)
-        # A missing input is None, or NaN, which differs from itself.
-        more = "" if given is None or given != given else _string(given, "input", row)
-        answer = _string(output, "output", row)
-        # With a template of the training, instructions are conversations of two turns.
-        if self.chat.template is not None:
-            asked = {"role": "user", "content": f"{task}\n{more}" if more else task}
-            return self._written([asked, {"role": "assistant", "content": answer}], 0, row)
-        paired = ", paired with an input that provides further context" if more else ""
-        inputs = f"### Input:\n{more}\n\n" if more else ""
-        return self._after(_ALPACA.format(paired=paired, instruction=task, more=inputs), answer)
-
-    def _after(self, prompt: str, completion: str) -> TrainedText:
+    def _completed(self, prompt: str, completion: str) -> TrainedText:
         text = prompt + completion
-        found = TrainedText(text, ((len(prompt), len(text)),))
-        return self._all(found) if self.trained == "all" else found
+        start = 0 if self.trained == "all" else len(prompt)
+        return TrainedText(text, ((start, len(text)),))
 
 
 AS_TRAINED = TrainingForm()

@@ -119,7 +119,8 @@ class EndpointModel:
                 or np.isinf(logs).any()
             ):
                 raise ValueError("the tokens of the prompt have no log-probabilities")
-            if n > most_tokens_of_text(text):
+            # One per byte, and one before the text.
+            if n > 1 + len(text.encode()):
                 raise ValueError("there are more tokens than bytes")
             # A token before the text, such as <s>, is the frame.
             front = 0
@@ -247,11 +248,6 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     return spans if len(text) - at <= skipped else None
 
 
-def most_tokens_of_text(text: str) -> int:
-    """Return the most tokens that a text can have: one per byte, and one before the text."""
-    return 1 + len(text.encode())
-
-
 def _object(content: bytes) -> Mapping[str, object]:
     try:
         found = json.loads(content)
@@ -330,7 +326,7 @@ def server_answers(
     # In an order that depends only on the texts.
     once = dict(sorted(zip(checked_keys(texts), texts, strict=True)))
     asked = tuple(once.values())
-    width = max(map(most_tokens_of_text, asked))
+    width = max(1 + len(text.encode()) for text in asked)
     plan = Plan(
         name="language",
         seed=0,

@@ -84,7 +84,7 @@ def checked_folder(path: str | Path) -> Path:
             f"{folder} must hold a model, but has no config.json: name a folder made by "
             "save_pretrained"
         )
-    if not _weight_files(folder):
+    if not any(folder.glob("*.safetensors")):
         # The weights may be there in a format that is never read.
         pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
         if pickled:
@@ -97,10 +97,6 @@ def checked_folder(path: str | Path) -> Path:
             f"{folder} must hold weights, but has no *.safetensors: save the model there again"
         )
     return folder
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.safetensors"))
 
 
 def model_settings(folder: Path) -> dict[str, Any]:
@@ -118,7 +114,7 @@ def weights_sha256(folder: Path) -> str:
     """Return the SHA-256 of the weights and of the settings that affect the computation."""
     kept = {name: value for name, value in model_settings(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
-    for path in _weight_files(folder):
+    for path in sorted(folder.glob("*.safetensors")):
         digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
         with path.open("rb") as file:
             while block := file.read(_BLOCK):
@@ -144,6 +140,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
         If it is another kind of model, cannot be read, or lacks a part of its weights.
     """
     import transformers
+    from safetensors import SafetensorError
 
     kind = _TAKEN_FROM[auto_class]
     try:
@@ -156,7 +153,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
                 output_loading_info=True,
                 **options,
             )
-    except (OSError, ImportError, ValueError, KeyError, RuntimeError, damage_error()) as error:
+    except (OSError, ImportError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise InputError(
             f"{folder} must hold a {kind} language model that transformers can read, but: "
             f"{first_line(error)}"
@@ -176,13 +173,6 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or its type if the message is empty."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def damage_error() -> type[Exception]:
-    """Return the exception that safetensors raises for a damaged file."""
-    from safetensors import SafetensorError
-
-    return cast(type[Exception], SafetensorError)
 
 
 def most_tokens(module: Any, wanted: int) -> int:
@@ -231,7 +221,7 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
         if base is not None:
             raise InputError(f"a base goes with a PEFT adapter, but {folder} has no {ADAPTER}")
         return checked_folder(folder), None
-    settings = _settings(folder)
+    settings = _object(folder / ADAPTER, "adapter")
     if not (folder / _WEIGHTS).is_file():
         raise InputError(f"{folder} must hold its adapter as {_WEIGHTS}, which is not there")
     if settings.get("num_virtual_tokens") is not None:
@@ -267,13 +257,12 @@ def add_adapter(module: Any, folder: Path) -> Any:
     """
     import torch
     from peft import PeftModel
+    from safetensors import SafetensorError, safe_open
 
     try:
         with quiet_transformers(), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             # The rows of the embeddings that an adapter holds; 0 if it holds none.
-            from safetensors import safe_open
-
             embeddings = module.get_input_embeddings()
             name = next(name for name, part in module.named_modules() if part is embeddings)
             with safe_open(folder / _WEIGHTS, framework="pt") as weights:
@@ -289,7 +278,7 @@ def add_adapter(module: Any, folder: Path) -> Any:
                     torch.manual_seed(0)  # for a head that the adapter does not hold
                     module.resize_token_embeddings(n_rows, mean_resizing=False)
             made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, damage_error()) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise InputError(
             f"{folder} must hold an adapter of its base, but: {first_line(error)}"
         ) from error
@@ -307,15 +296,12 @@ def sha256_of(folder: Path, adapter: Path | None) -> str:
     whole = weights_sha256(folder)
     if adapter is None:
         return whole
-    settings = {name: value for name, value in _settings(adapter).items() if name != _BASE}
+    own = _object(adapter / ADAPTER, "adapter")
+    settings = {name: value for name, value in own.items() if name != _BASE}
     digest = hashlib.sha256(f"{whole}\n{json.dumps(settings, sort_keys=True)}\n".encode())
     with (adapter / _WEIGHTS).open("rb") as file:
         digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    return _object(folder / ADAPTER, "adapter")
 
 
 def _object(path: Path, what: str) -> dict[str, Any]:

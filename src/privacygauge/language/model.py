@@ -359,11 +359,6 @@ def limit_of(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
     return most if windows.context is None else min(most, windows.context)
 
 
-def vocabulary_size(module: Any) -> int:
-    """Return the number of tokens in a model's vocabulary."""
-    return int(module.config.get_text_config(decoder=True).vocab_size)
-
-
 def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
     """Return a tokenizer without tokens that were added to it but never to the model.
 
@@ -374,7 +369,7 @@ def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
     InputError
         If the model lacks other tokens of the tokenizer.
     """
-    size = vocabulary_size(module)
+    size = int(module.config.get_text_config(decoder=True).vocab_size)
     found = tokenizer if tokenizer.n_tokens <= size else tokenizer.without_added(size)
     if found.n_tokens > size:
         raise InputError(
@@ -409,6 +404,8 @@ def model_of(
     InputError
         If the module is of another kind or in training mode, or the tokenizer is not its own.
     """
+    import torch
+
     name = type(module).__name__
     encoder = bool(getattr(module.config, "is_encoder_decoder", False))
     kind = "causal" if encoder else kind_of([name])
@@ -418,11 +415,20 @@ def model_of(
         raise InputError(f"the {name} must be in evaluation mode: call its eval() first")
     own = replace(tokenizer_of(tokenizer, "the tokenizer"), literal=windows.literal)
     own = fitting(own, module, name)
+    # The current weights and the settings are the model's identity.
+    settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
+    digest = hashlib.sha256(settings.encode())
+    # By name, so that the order in which layers were built does not count.
+    for part, weights in sorted(module.state_dict().items()):
+        digest.update(f"\n{part} {weights.dtype} {tuple(weights.shape)}\n".encode())
+        # As bytes, since numpy has no bfloat16.
+        flat = weights.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
     source = Source(
         path=name,
         device=str(module.device),
         precision=cast(Precision, stored_as(module)),
-        weights=_sha256_in_memory(module),
+        weights=digest.hexdigest(),
         windows=windows,
         stored=stored_as(module),
         in_memory=True,
@@ -442,21 +448,6 @@ def model_of(
         head=causal_head(module),
         empty_source=empty_source(own, module),
     )
-
-
-def _sha256_in_memory(module: PreTrainedModel) -> str:
-    """Return the SHA-256 of the current weights and the settings, in hexadecimal."""
-    import torch
-
-    settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
-    digest = hashlib.sha256(settings.encode())
-    # By name, so that the order in which layers were built does not count.
-    for name, weights in sorted(module.state_dict().items()):
-        digest.update(f"\n{name} {weights.dtype} {tuple(weights.shape)}\n".encode())
-        # As bytes, since numpy has no bfloat16.
-        flat = weights.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _in_a_folder(source: Source) -> Source:

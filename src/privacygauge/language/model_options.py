@@ -234,10 +234,5 @@ class Tries(Options):
         _require_whole(
             tries=(self.tries, 1), edits=(self.edits, 0), unprompted=(self.unprompted, 0)
         )
-        require_chance(self.chance)
-
-
-def require_chance(chance: float) -> None:
-    """Raise unless a probability is in (0, 1)."""
-    if not 0.0 < chance < 1.0:
-        raise InputError(f"chance must be in (0, 1), got {chance}")
+        if not 0.0 < self.chance < 1.0:
+            raise InputError(f"chance must be in (0, 1), got {self.chance}")

@@ -29,7 +29,6 @@ from privacygauge.datasets.reading import (
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import MISSING, MOST_GROUPS, column_groups
 from privacygauge.language.texts import (
-    Overlap,
     Texts,
     connected_rows,
     find_overlap,
@@ -340,7 +339,18 @@ def text_scores(
                 "threshold is not independent of them."
             )
     length = given.get("length")
-    copies = _copies(overlap, target, reference)
+    # Groups of copies, by text or else by energy. If two models give equal energies, to the last of
+    # many digits, they have read equal texts. One model alone may give all its members the same
+    # answer: that is a leak, not a copy.
+    copies = overlap.copies
+    if copies is None and reference is not None:
+        pairs = np.column_stack([target, reference])
+        # Mostly round numbers, such as 2.5: equal pairs are coincidences.
+        is_round = np.abs(pairs / _DIGITS - np.round(pairs / _DIGITS)) < _DIGITS
+        if not np.mean(is_round) > _MOSTLY:
+            copies = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    if copies is not None and len(np.unique(copies)) == len(copies):
+        copies = None
     of_groups, left_out = _group_columns(given.get("columns") or {}, n)
     further = further_signals(given.get("further") or {}, n)
     return TextScores(
@@ -361,29 +371,10 @@ def text_scores(
     )
 
 
+_MOSTLY = 0.5
+"""Share of round energies above which equal ones are coincidences."""
 _DIGITS = 1e-6
 """If energies are multiples of this or of a larger number, they may be equal by chance."""
-
-
-def _copies(overlap: Overlap, target: Floats, reference: Floats | None) -> Ints | None:
-    """Return the groups of copies, by text or else by energy; None if there are none.
-
-    If two models give equal energies, to the last of many digits, they have read equal texts. One
-    model alone may give all its members the same answer: that is a leak, not a copy.
-    """
-    found = overlap.copies
-    if found is None and reference is not None:
-        pairs = np.column_stack([target, reference])
-        # Mostly round numbers, such as 2.5: equal pairs are coincidences.
-        if np.mean(np.abs(pairs / _DIGITS - np.round(pairs / _DIGITS)) < _DIGITS) > _MOSTLY:
-            return None
-        found = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-    if found is None or len(np.unique(found)) == len(found):
-        return None
-    return found
-
-
-_MOSTLY = 0.5
 
 
 def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Skipped:

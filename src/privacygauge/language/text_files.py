@@ -225,14 +225,25 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     if name.endswith(_PLAIN):
         lines = (line.strip() for line in read_text(path, "text").splitlines())
         return _check_texts(path, tuple(line for line in lines if line), None, None)
-    if name.endswith(LINES):
-        return _texts_in(_columns_of_rows(path, read_json_lines(path, "text")), columns, path)
-    if name.endswith(_JSON):
-        objects = read_json(path, "text")
-        if not isinstance(objects, list) or not all(isinstance(row, dict) for row in objects):
-            raise InputError(f"{path} must hold a list of objects, one for each text")
-        rows = list(enumerate(objects, 1))
-        return _texts_in(_columns_of_rows(path, rows), columns, path)
+    if name.endswith((*LINES, *_JSON)):
+        # Rows come with their numbers in the file.
+        if name.endswith(LINES):
+            rows = read_json_lines(path, "text")
+        else:
+            objects = read_json(path, "text")
+            if not isinstance(objects, list) or not all(isinstance(row, dict) for row in objects):
+                raise InputError(f"{path} must hold a list of objects, one for each text")
+            rows = list(enumerate(objects, 1))
+        if not rows:
+            raise InputError(f"{path}: there are no texts in it")
+        keys = rows[0][1].keys()
+        for number, row in rows:
+            if row.keys() != keys:
+                raise InputError(
+                    f"{path}: line {number} has the keys {checks.short_list(row)}, the first line "
+                    f"has {checks.short_list(keys)}: every line must have the same"
+                )
+        return _texts_in({key: [row[key] for _, row in rows] for key in keys}, columns, path)
     if not (is_csv(path) or path.suffix.lower() == ".parquet"):
         raise InputError(f"{path} must end in .json, {TABLE_ENDINGS}, or .txt or .txt.gz")
     frame: Any = read_content(path, "text")
@@ -289,22 +300,6 @@ def _check_texts(
         return TextRecords(text, sample, group, trained)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-
-
-def _columns_of_rows(
-    path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]]
-) -> dict[str, list[Any]]:
-    """Return the columns of rows, which come with their numbers in the file."""
-    if not rows:
-        raise InputError(f"{path}: there are no texts in it")
-    names = rows[0][1].keys()
-    for number, row in rows:
-        if row.keys() != names:
-            raise InputError(
-                f"{path}: line {number} has the keys {checks.short_list(row)}, the first line has "
-                f"{checks.short_list(names)}: every line must have the same"
-            )
-    return {name: [row[name] for _, row in rows] for name in names}
 
 
 SIDES = ("member", "nonmember", "population")

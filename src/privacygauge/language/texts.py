@@ -7,7 +7,7 @@ import math
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -152,7 +152,13 @@ def components(texts: Sequence[str]) -> Ints:
     # Equal texts are compared only once.
     first = np.array([places.setdefault(text, row) for row, text in enumerate(texts)], np.int64)
     different = np.unique(first)
-    shingles = [_shingles(texts[row]) for row in different.tolist()]
+    # Hashes of a text's words and of its pairs of neighbouring words.
+    shingles = []
+    for row in different.tolist():
+        words = _WORD.findall(texts[row].casefold()) or [texts[row]]
+        pairs = (f"{a} {b}" for a, b in pairwise(words))
+        hashes = (zlib.crc32(x.encode("utf-8", "replace")) for x in (*words, *pairs))
+        shingles.append(frozenset(hashes))
     # Min-hashes (n, 72); the share of equal ones estimates the Jaccard index.
     # Fixed hashes: copies must not depend on a seed.
     draw = np.random.default_rng(0)
@@ -162,8 +168,19 @@ def components(texts: Sequence[str]) -> Ints:
     for i, own in enumerate(shingles):
         values = np.fromiter(own, np.int64, len(own)) % _PRIME
         signs[i] = ((values[:, None] * factor + shift) % _PRIME).min(axis=0)
+    # Groups of texts that share one of their rarest shingles.
+    number = Counter(x for found in shingles for x in found)
+    sharing: dict[int, list[int]] = defaultdict(list)
+    for i, found in enumerate(shingles):
+        # Prefix filter: texts at least ALIKE similar share a shingle among this many rarest ones.
+        few = len(found) - math.ceil(ALIKE * len(found)) + 1
+        for x in sorted(found, key=lambda x: (number[x], x))[:few]:
+            if number[x] > 1:
+                sharing[x].append(i)
     parent = np.arange(len(different))
-    for some in _sharing_rare(shingles):
+    for some in sharing.values():
+        if len(some) < 2:
+            continue
         kinds = np.empty(len(some), np.int64)
         n_kinds = 0
         for i in some:
@@ -182,8 +199,8 @@ def components(texts: Sequence[str]) -> Ints:
                 kinds[n_kinds] = i
                 n_kinds += 1
     roots = np.array([_root(parent, i) for i in range(len(different))], np.int64)
-    found: Ints = different[roots][np.searchsorted(different, first)]
-    return found
+    component: Ints = different[roots][np.searchsorted(different, first)]
+    return component
 
 
 def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
@@ -223,26 +240,6 @@ def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
     order[np.argsort(first)] = np.arange(len(first))
     found: Ints = order[inverse]
     return found
-
-
-def _shingles(text: str) -> frozenset[int]:
-    """Return the hashes of a text's words and of its pairs of neighbouring words."""
-    words = _WORD.findall(text.casefold()) or [text]
-    pairs = (f"{a} {b}" for a, b in pairwise(words))
-    return frozenset(zlib.crc32(x.encode("utf-8", "replace")) for x in (*words, *pairs))
-
-
-def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
-    """Yield groups of two or more texts that share one of their rarest shingles."""
-    number = Counter(x for found in shingles for x in found)
-    places: dict[int, list[int]] = defaultdict(list)
-    for i, found in enumerate(shingles):
-        # Prefix filter: texts at least ALIKE similar share a shingle among this many rarest ones.
-        few = len(found) - math.ceil(ALIKE * len(found)) + 1
-        for x in sorted(found, key=lambda x: (number[x], x))[:few]:
-            if number[x] > 1:
-                places[x].append(i)
-    yield from (some for some in places.values() if len(some) > 1)
 
 
 def _root(parent: Ints, i: int) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -286,11 +285,6 @@ class LanguageRequest(Request):
         n_masks = default.n_masks if self.masks is None else self.masks
         return MaskPlan(pattern, n_masks, seed=self.seed)
 
-    @property
-    def texts(self) -> dict[str, Path]:
-        """The files of texts or energies."""
-        return {name: path for name, path in self.files().items() if name not in _FOLDERS}
-
     def settled(self) -> dict[str, Any]:
         """Return the request as JSON values; a default and the same value by name are equal."""
         found = {**super().settled(), "fpr": self.rates}
@@ -333,6 +327,8 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Run the requested audit, of energies or of models."""
     from privacygauge.language.audit.audit import audit_language
 
+    # The files of texts or energies.
+    files = {name: path for name, path in asked.files().items() if name not in _FOLDERS}
     if asked.scores is None:
         # Audit a model, computing the energies that the run does not hold yet.
         from privacygauge.language.audit.audit import audit_causal, audit_masked
@@ -342,9 +338,12 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         target, reference, *_ = asked.models_and_texts
         texts = asked.models_and_texts[2:]
         settled = asked.settled()
-        told = asked.told(NAME, asked.texts)
+        told = asked.told(NAME, files)
         run = work.run
-        coins, warnings = _coins(asked)
+        columns = columns_of(
+            asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
+        )
+        coins, warnings = _coins(asked, columns)
         opened: list[Run] = []
         if asked.answers is not None:
             # Before the models are loaded, which may take minutes.
@@ -355,32 +354,38 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
             settings = {**{name: settled[name] for name in _DECIDES}, "models": weights}
             opened.extend(run_opened(NAME, asked, work, {**settings, "files": told["provenance"]}))
 
-        with _resumable(asked, work), work.bar("Scoring texts") as progress:
-            shared: dict[str, Any] = {
-                "form": cast("Form", asked.form),
-                "columns": _columns(asked),
-                "threshold": asked.threshold or None,
-                "fpr": asked.rates,
-                "show": asked.show,
-                "coins": coins,
-                "warnings": warnings,
-                "device": asked.device,
-                "precision": cast("Asked", asked.precision),
-                "windows": Windows(asked.context, asked.stride, asked.literal),
-                "base": asked.base,
-                "energies": None if run is None else run.parent / ENERGIES,
-                "run": asked.answers or (None if run is None else str(run / ANSWERS)),
-                # One process for a GPU: each further one would load the models again.
-                "n_jobs": work.jobs if asked.device == "cpu" else 1,
-                "progress": progress,
-                "before": open_it,
-                **told,
-            }
-            if settled["kind"] == "causal":
-                model, other = asked.models
-                found = audit_causal(model, other, *texts, recall=asked.recall, **shared)
-            else:
-                found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
+        try:
+            with work.resumable(asked), work.bar("Scoring texts") as progress:
+                shared: dict[str, Any] = {
+                    "form": cast("Form", asked.form),
+                    "columns": columns,
+                    "threshold": asked.threshold or None,
+                    "fpr": asked.rates,
+                    "show": asked.show,
+                    "coins": coins,
+                    "warnings": warnings,
+                    "device": asked.device,
+                    "precision": cast("Asked", asked.precision),
+                    "windows": Windows(asked.context, asked.stride, asked.literal),
+                    "base": asked.base,
+                    "energies": None if run is None else run.parent / ENERGIES,
+                    "run": asked.answers or (None if run is None else str(run / ANSWERS)),
+                    # One process for a GPU: each further one would load the models again.
+                    "n_jobs": work.jobs if asked.device == "cpu" else 1,
+                    "progress": progress,
+                    "before": open_it,
+                    **told,
+                }
+                if settled["kind"] == "causal":
+                    model, other = asked.models
+                    found = audit_causal(model, other, *texts, recall=asked.recall, **shared)
+                else:
+                    found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
+        except KeyboardInterrupt:
+            # How to resume is said even if only the answers are kept.
+            if run is None and asked.answers is not None:
+                work.tell("\nprivacygauge: resume with the same command")
+            raise
         run_closed(opened, len(found.records.member))
         return found
     return audit_language(
@@ -389,17 +394,11 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         fpr=asked.rates,
         show=asked.show,
         coins=asked.coins,
-        **asked.told(NAME, asked.texts),
+        **asked.told(NAME, files),
     )
 
 
-def _columns(asked: LanguageRequest) -> Columns:
-    return columns_of(
-        asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
-    )
-
-
-def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
+def _coins(asked: LanguageRequest, columns: Columns) -> tuple[Coins | None, tuple[str, ...]]:
     """Return the coins that were named, or those next to the members, and why they do not count."""
     from privacygauge.language.splitting import FILE, read_coins
     from privacygauge.language.text_files import SIDES, load_texts
@@ -410,7 +409,6 @@ def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     beside = Path(texts[0] or "").parent / FILE
     if not beside.is_file():
         return None, ()
-    columns = _columns(asked)
     given = zip(SIDES, texts, strict=True)
     try:
         found = read_coins(beside)
@@ -418,18 +416,6 @@ def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     except InputError as error:
         return None, (f"The coins beside the members do not count: {error}.",)
     return found, ()
-
-
-@contextmanager
-def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
-    """Print how to resume, even if only the answers are kept."""
-    try:
-        with work.resumable(asked):
-            yield
-    except KeyboardInterrupt:
-        if work.run is None and asked.answers is not None:
-            work.tell("\nprivacygauge: resume with the same command")
-        raise
 
 
 COMMAND = Command(
