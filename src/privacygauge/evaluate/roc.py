@@ -119,21 +119,31 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     or 1, or all scores equal) the interval is that of min(n_in, n_out) independent pairs.
     """
     curve = curve or roc(transcript)
-    return _area(curve, level, transcript if transcript.repeated else None)
+    return area_of_curve(curve, level, transcript if transcript.repeated else None)
 
 
-def area_of_rows(curve: Roc, level: float = 0.95) -> Estimate:
-    """Return the AUC, as `auc` does, of a curve with independent rows."""
-    return _area(curve, level, None)
+def area_of_curve(curve: Roc, level: float = 0.95, repeated: Transcript | None = None) -> Estimate:
+    """Return the AUC, as `auc` does, of a curve with independent rows.
 
-
-def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
+    If units repeat, `repeated` is the transcript of the curve.
+    """
     inside, outside = placements(curve)
     value = float(inside.mean())
     if repeated is not None:
         variance, n, df = _clustered_variance(repeated, curve)
     else:
-        variance, n, df = _delong_variance(inside, outside)
+        n = curve.n_in + curve.n_out
+        parts = []
+        for x in (inside, outside):
+            # Bitwise equal to np.var with ddof=1, in half of the time for few values.
+            apart = x - x.mean()
+            size = len(x)
+            parts.append(float((apart * apart).sum()) / (size - 1) / size if size > 1 else 0.0)
+        variance = sum(parts)
+        # Welch's degrees of freedom: the smaller side carries most of the uncertainty.
+        sizes = (curve.n_in, curve.n_out)
+        spread = sum(p**2 / max(size - 1, 1) for p, size in zip(parts, sizes, strict=True))
+        df = max(variance**2 / spread if spread > 0 else 1.0, 1.0)
     # Without visible variance, as sure as this many independent pairs: never more than units.
     pairs = min(curve.n_in, curve.n_out, n)
     if variance <= 0.0 or value in (0.0, 1.0):
@@ -188,20 +198,6 @@ def placements(curve: Roc) -> tuple[Floats, Floats]:
     first = np.cumsum(np.bincount(below, minlength=curve.n_out + 1)[::-1])[::-1][1:]
     last = np.cumsum(np.bincount(upto, minlength=curve.n_out + 1)[::-1])[::-1][1:]
     return (below + upto) / (2.0 * curve.n_out), (first + last) / (2.0 * curve.n_in)
-
-
-def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float]:
-    parts = []
-    for x in (inside, outside):
-        # Bitwise equal to np.var with ddof=1, in half of the time for few values.
-        apart = x - x.mean()
-        n = len(x)
-        parts.append(float((apart * apart).sum()) / (n - 1) / n if n > 1 else 0.0)
-    variance = sum(parts)
-    # Welch's degrees of freedom: the smaller side carries most of the uncertainty.
-    spread = sum(p**2 / max(len(x) - 1, 1) for p, x in zip(parts, (inside, outside), strict=True))
-    df = variance**2 / spread if spread > 0 else 1.0
-    return variance, len(inside) + len(outside), max(df, 1.0)
 
 
 def influences(transcript: Transcript, curve: Roc) -> Floats:

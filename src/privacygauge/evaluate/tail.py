@@ -237,7 +237,8 @@ def _outstanding_attack(
     """
     found = None
     for attack, (title, transcript) in enumerate(played):
-        best = _highest_of_units(transcript, item, len(inside))
+        best = np.full(len(inside), -np.inf)
+        np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
         # Of probabilities the distance to 1 tells how far a value is beyond the others.
         shares = best.min() >= 0 and 0.5 < best.max() < 1
         if shares:
@@ -341,7 +342,9 @@ def _tops(
     A top that ends among tied scores would match no threshold, and would depend on their order.
     """
     deepest = int(depths[-1])
-    best = _highest_of_units(transcript, item, n)
+    # The highest score of each item, a unit in a round.
+    best = np.full(n, -np.inf)
+    np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
     order = np.argsort(-best, kind="stable")[: deepest + 1]
     ranked = best[order]
     ends = 1 + np.flatnonzero(ranked[:-1] > ranked[1:])
@@ -353,13 +356,6 @@ def _tops(
     whole = np.unique(nearest[nearest >= min(_FEWEST, deepest)])
     table = _p_values(n, n_in, tuple(whole.tolist()), deepest)
     return _Tops(order[:deepest], whole, np.minimum(handicap * table, 1.0))
-
-
-def _highest_of_units(transcript: Transcript, item: Ints, n: int) -> Floats:
-    """Return the highest score of each item (a unit in a round), (n,)."""
-    best = np.full(n, -np.inf)
-    np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
-    return best
 
 
 @lru_cache(maxsize=256)

@@ -131,11 +131,15 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
         second = 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr)
         return np.minimum(np.minimum(first, second), 1.0)
 
-    # The false-positive rate at which both lines meet.
-    def corner(epsilon: float) -> float:
-        return (1.0 - delta) / (1.0 + math.exp(epsilon))
-
-    return _largest(counts, line, level, most=most, corner=corner, end=LARGEST_EPSILON)
+    return _largest(
+        counts,
+        line,
+        level,
+        most=most,
+        # The false-positive rate at which both lines meet.
+        corner=lambda epsilon: (1.0 - delta) / (1.0 + math.exp(epsilon)),
+        end=LARGEST_EPSILON,
+    )
 
 
 def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
@@ -148,11 +152,14 @@ def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
     >>> round(exact_mu(Counts(900, 1000, 100, 1000), Line(1.0, 0.7)), 2)
     2.44
     """
-
-    def most(mu: float, fpr: Floats) -> Floats:
-        return np.asarray(ndtr(ndtri(fpr) + mu), np.float64)
-
-    return _largest(counts, line, level, most=most, corner=None, end=LARGEST_MU)
+    return _largest(
+        counts,
+        line,
+        level,
+        most=lambda mu, fpr: np.asarray(ndtr(ndtri(fpr) + mu), np.float64),
+        corner=None,
+        end=LARGEST_MU,
+    )
 
 
 def _largest(
@@ -316,8 +323,23 @@ def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
     outside = np.sort(score[~secret])
     upper = _candidate_cuts(inside)
     lower = _candidate_cuts(outside)
-    of_in = _cautious(*_count_above(inside, upper), *_count_above(outside, upper), delta)
-    of_out = _cautious(*_count_below(outside, lower), *_count_below(inside, lower), delta)
+    n_in = len(inside)
+    n_out = len(outside)
+    # Values at or above each upper cut, and values below each lower one.
+    of_in = _cautious(
+        (n_in - np.searchsorted(inside, upper)).astype(np.float64),
+        n_in,
+        false=(n_out - np.searchsorted(outside, upper)).astype(np.float64),
+        n_out=n_out,
+        delta=delta,
+    )
+    of_out = _cautious(
+        np.searchsorted(outside, lower).astype(np.float64),
+        n_out,
+        false=np.searchsorted(inside, lower).astype(np.float64),
+        n_out=n_in,
+        delta=delta,
+    )
     # Epsilon bounds both likelihood ratios: a leak may show only in scores that rule out members.
     turned = bool(of_out.max() > of_in.max())
     found, cuts = (of_out, lower) if turned else (of_in, upper)
@@ -353,18 +375,6 @@ def _candidate_cuts(ascending: Floats) -> Floats:
     ends = np.geomspace(1, n, _TRIED) - 1
     places = np.concatenate([ends, n - 1 - ends, np.linspace(0, n - 1, _TRIED)])
     return np.unique(ascending[np.unique(places.round().astype(np.int64))])
-
-
-def _count_above(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return the number of values at or above each cut, and the number of all values."""
-    n = len(ascending)
-    return (n - np.searchsorted(ascending, cuts, side="left")).astype(np.float64), n
-
-
-def _count_below(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return the number of values below each cut, and the number of all values."""
-    found = np.searchsorted(ascending, cuts, side="left").astype(np.float64)
-    return found, len(ascending)
 
 
 def _cautious(hits: Floats, n_in: int, false: Floats, n_out: int, delta: float) -> Floats:
@@ -479,20 +489,17 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     # row without a guess is taken at epsilon 0.
     fixed = wrong * np.log1p(-_STAKES) + none * np.log1p(-_STAKES * delta / (1 + delta))
 
-    def refuted(epsilon: Floats) -> Bools:
-        # A right guess wins stake (1 - delta) / (e^epsilon + delta).
-        gain = _STAKES * (1 - delta) / (np.exp(epsilon)[:, None] + delta)
-        logs = fixed + right * np.log1p(gain)
-        # Log of the mean capital, stabilised by the largest term.
-        most = logs.max(axis=1)
-        capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
-        return np.asarray(capital >= needed, np.bool_)
-
     low = np.zeros(len(seen))
     high = np.full(len(seen), _LARGEST)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        beyond = refuted(middle)
+        # A right guess wins stake (1 - delta) / (e^epsilon + delta).
+        gain = _STAKES * (1 - delta) / (np.exp(middle)[:, None] + delta)
+        logs = fixed + right * np.log1p(gain)
+        # Log of the mean capital, stabilised by the largest term.
+        most = logs.max(axis=1)
+        capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
+        beyond = capital >= needed
         low = np.where(beyond, middle, low)
         high = np.where(beyond, high, middle)
     # A bound once reached stays valid: the guarantee is for all times at once.

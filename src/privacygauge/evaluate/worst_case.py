@@ -123,12 +123,10 @@ class TargetRisk:
         if fpr not in known:
             raise InputError(f"fpr must be one of those asked for ({known}), got {fpr}")
         place = known.index(fpr)
-
-        def found(attacked: AttackedTargets) -> tuple[float, float]:
-            estimate = attacked.corrected[place].estimate
-            return estimate.low, estimate.value
-
-        best = max(self.attacks, key=found)
+        best = max(
+            self.attacks,
+            key=lambda x: (x.corrected[place].estimate.low, x.corrected[place].estimate.value),
+        )
         return best.attack, best.corrected[place]
 
     @property

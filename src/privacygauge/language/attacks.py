@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -96,21 +95,6 @@ FPRS = (0.1, 0.01)
 """False-positive rates of the published tables."""
 
 
-class Threshold(Protocol):
-    """Rule for choosing the threshold of a signal."""
-
-    @property
-    def name(self) -> str:
-        """``population``, ``oracle`` or ``mean-train``."""
-
-    @property
-    def label(self) -> str:
-        """Name for tables, with the setting that distinguishes it from others of its name."""
-
-    def cut(self, scores: TextScores, name: str) -> Cut:
-        """Return the rule for the signal called `name`."""
-
-
 @dataclass(frozen=True)
 class _AtShare:
     """Threshold that a given share of some samples reaches."""
@@ -192,6 +176,10 @@ class MeanTrainThreshold:
         """
         values = signal(scores, name)[scores.member]
         return Cut(float(np.mean(values)), "at the mean of the judged members (mean-train)")
+
+
+Threshold = PopulationThreshold | OracleThreshold | MeanTrainThreshold
+"""Rule for choosing the threshold of a signal."""
 
 
 def cut_at_share(values: Floats, share: float) -> float:

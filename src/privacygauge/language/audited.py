@@ -230,8 +230,17 @@ def audit_energies(
     played, samples = unit_findings(scores, suite, "sample", asked)
     patients = patients_of(scores, asked)
     lengths, no_lengths = findings_by_length(scores, asked)
-    if not samples.headline.inverted and at_both_ends(scores, samples.headline.attack.name, asked):
-        apart = (*apart, "ends")
+    # Memorised texts are at the top of an attack's ranking. If members are in excess at its bottom
+    # too, without being lower than the others overall, they differ in another way: for example in
+    # shorter texts, with means that vary more.
+    strongest = samples.headline.attack.name
+    if not samples.headline.inverted and strongest != LEARNED:
+        values = signal(scores, strongest)
+        if not tied(values[scores.judged]):
+            turned = _transcripts(scores, {strongest: -values}, scores.judged)
+            bottom = tail(turned, seeds.stream(asked.seed, "language", "bottom ranks"))
+            if bottom is not None and bottom.p_value <= (1 - asked.level) / BOTTOM:
+                apart = (*apart, "ends")
     controls = controls_of(scores, asked.seed, asked.level, apart)
     of_texts = (
         controls.reference,
@@ -444,20 +453,6 @@ def known_by_heart(scores: TextScores) -> Bools:
         return nobody
     known = (scores.energy_target <= _WORD_BY_WORD) & (ahead >= _UNKNOWN) & (length >= _WORDS)
     return known & scores.member & scores.judged
-
-
-def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool:
-    """Return whether members are in excess at the bottom of an attack's ranking.
-
-    Memorised texts are at the top. People who are also at the bottom, without being lower than the
-    others overall, differ in another way: for example in shorter texts, with means that vary more.
-    """
-    if name == LEARNED or tied(signal(scores, name)[scores.judged]):
-        return False
-    rng = seeds.stream(asked.seed, "language", "bottom ranks")
-    turned = {name: -signal(scores, name)}
-    found = tail(_transcripts(scores, turned, scores.judged), rng)
-    return found is not None and found.p_value <= (1 - asked.level) / BOTTOM
 
 
 def _ranking_signals(scores: TextScores) -> dict[str, Floats]:

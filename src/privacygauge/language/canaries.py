@@ -322,8 +322,12 @@ def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) 
     special = set(tokenizer.all_special_ids)
     plain = np.array([i for i in range(len(tokenizer)) if i not in special])
 
-    def drawn() -> str:
-        ids = rng.choice(plain, tokens).tolist()
-        return str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
-
-    return _distinct_texts(iter(drawn, None), n)
+    return _distinct_texts(
+        iter(
+            lambda: str(
+                tokenizer.decode(rng.choice(plain, tokens).tolist(), skip_special_tokens=True)
+            ).strip(),
+            None,
+        ),
+        n,
+    )

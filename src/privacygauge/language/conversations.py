@@ -102,6 +102,9 @@ class ChatForm:
             )
         if find_spec("jinja2") is None:
             raise InputError("messages need jinja2, which is not installed: pip install jinja2")
+        from tokenizers import Tokenizer as Backend
+        from transformers import PreTrainedTokenizerFast
+
         tokenizer = self.read()
         chat = json.loads(tokenizer.chat or "{}")
         template = chat.get("template")
@@ -115,7 +118,10 @@ class ChatForm:
                 "the target's tokenizer has no chat template to write messages with: give that of "
                 "the training (--template FILE)"
             )
-        return tokenizer.as_in_transformers(chat.get("special", {})), template
+        # A copy: transformers sets state on the tokenizer that it is given.
+        fast: Any = PreTrainedTokenizerFast  # untyped in some versions
+        backend = Backend.from_str(tokenizer.state)
+        return fast(tokenizer_object=backend, **chat.get("special", {})), template
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,15 @@ class EndpointModel:
                 continue
             if status == 200:
                 return _object(content)
-            told = f"refuses with status {status} ({_reason(content)})"
+            # The first line of the server's message, without the key, which some of them repeat.
+            said = _object(content)
+            inner = said.get("error", said)
+            message = inner.get("message") if isinstance(inner, dict) else inner
+            reason = str(message or "").strip()
+            if key := _key():
+                reason = reason.replace(key, "***")
+            first = (reason.splitlines() or ["it does not say why"])[0][:200]
+            told = f"refuses with status {status} ({first})"
             # Other statuses mean that the request is wrong: trying again does not help.
             if status != 429 and status < 500:
                 break
@@ -254,18 +262,6 @@ def _object(content: bytes) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _reason(content: bytes) -> str:
-    """Return the first line of a server's error message, without the key."""
-    said = _object(content)
-    inner = said.get("error", said)
-    message = inner.get("message") if isinstance(inner, dict) else inner
-    told = str(message or "").strip()
-    if key := _key():
-        # Some servers repeat the key that they received.
-        told = told.replace(key, "***")
-    return (told.splitlines() or ["it does not say why"])[0][:200]
 
 
 # Answers of models behind servers, stored on disk and turned into energies.

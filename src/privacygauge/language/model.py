@@ -370,7 +370,12 @@ def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
         If the model lacks other tokens of the tokenizer.
     """
     size = int(module.config.get_text_config(decoder=True).vocab_size)
-    found = tokenizer if tokenizer.n_tokens <= size else tokenizer.without_added(size)
+    found = tokenizer
+    if tokenizer.n_tokens > size:
+        state = json.loads(tokenizer.state)
+        state["added_tokens"] = [x for x in state.get("added_tokens", ()) if x["id"] < size]
+        pad = tokenizer.pad_id if tokenizer.pad_id < size else 0
+        found = replace(tokenizer, state=json.dumps(state, ensure_ascii=False), pad_id=pad)
     if found.n_tokens > size:
         raise InputError(
             f"the tokenizer in {folder} must belong to the model, got {tokenizer.n_tokens:,} "

@@ -62,10 +62,9 @@ class AnswerStore:
         if progress is None:
             return self
 
-        def told(n_done: int, n_all: int) -> None:
-            progress(number * n_all + n_done, n * n_all)
-
-        return replace(self, progress=told)
+        return replace(
+            self, progress=lambda n_done, n_all: progress(number * n_all + n_done, n * n_all)
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,13 +60,6 @@ class TrainedText:
             return self.text
         return "".join(self.text[start:stop] for start, stop in self.trained)
 
-    def touches(self, spans: Ints) -> Bools:
-        """Return a mask (t,) of spans (t, 2), in characters, that overlap a trained stretch."""
-        found = np.zeros(len(spans), np.bool_)
-        for start, stop in self.trained:
-            found |= (spans[:, 0] < stop) & (spans[:, 1] > start)
-        return found
-
 
 NO_LOSS = -100
 """Label of a token on which no loss is taken, as in transformers."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Ints, short_list
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.seeds import non_negative, stream
 from privacygauge.errors import InputError
 from privacygauge.language.forward_pass import Head, head_of
@@ -131,7 +131,16 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     n_scored = 0
     for number, rows in enumerate(step_rows(tokens.lengths, course.batch, epoch, course.seed)):
         rate = course.step_rate(epoch * n_steps + number, course.epochs * n_steps)
-        ids, inside, content = pad_rows(tokens, rows, learner.vocabulary.pad_id)
+        # The texts of a step as rows (b, t), padded on the right; `content` is neither padding nor
+        # frame.
+        width = int(tokens.lengths[rows].max())
+        ids = np.full((len(rows), width), learner.vocabulary.pad_id, np.int64)
+        content = np.zeros(ids.shape, np.bool_)
+        for at, row in enumerate(rows):
+            its, units = tokens.of(int(row))
+            ids[at, : len(its)] = its
+            content[at, : len(its)] = units >= 0
+        inside = np.arange(width) < tokens.lengths[rows][:, None]
         if learner.vocabulary.mask_id is None:
             shown = ids
             labels = next_tokens(ids, inside)
@@ -157,28 +166,6 @@ def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints
         parts += [some[at : at + batch] for at in range(0, len(some), batch)]
     for number in rng.permutation(len(parts)):
         yield parts[number]
-
-
-def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]:
-    """Return some texts as the padded rows of a step.
-
-    Returns
-    -------
-    ids : array of int, shape (b, t)
-        Token ids, padded on the right.
-    inside : array of bool, shape (b, t)
-        True where there is no padding.
-    content : array of bool, shape (b, t)
-        True where there is neither padding nor frame.
-    """
-    width = int(tokens.lengths[rows].max())
-    ids = np.full((len(rows), width), pad_id, np.int64)
-    content = np.zeros(ids.shape, np.bool_)
-    for at, row in enumerate(rows):
-        its, units = tokens.of(int(row))
-        ids[at, : len(its)] = its
-        content[at, : len(its)] = units >= 0
-    return ids, np.arange(width) < tokens.lengths[rows][:, None], content
 
 
 def mask_tokens(
@@ -344,34 +331,3 @@ def require_same(there: str, here: str, place: Path) -> None:
                 f"{place} holds a model trained otherwise: {name} is {old.get(name)!r} there and "
                 f"{new.get(name)!r} here; choose another folder, or the same settings"
             )
-
-
-def require_own(out: Path) -> None:
-    """Raise if the folder holds files of another origin: nothing is overwritten."""
-    try:
-        names = sorted(path.name for path in out.iterdir())
-    except FileNotFoundError:
-        return
-    except NotADirectoryError as error:
-        raise InputError(f"{out} is a file, not a directory: choose another folder") from error
-    if names and not {DONE, UNFINISHED} & set(names):
-        raise InputError(
-            f"{out} holds something else than a training ({short_list(names, 3)}): choose another "
-            "folder"
-        )
-
-
-def losses_of(out: Path, settings: str) -> tuple[float, ...]:
-    """Return the losses of a finished training.
-
-    Raises
-    ------
-    InputError
-        If it was trained with other settings, or its file is damaged.
-    """
-    try:
-        there = json.loads((out / DONE).read_text(encoding="utf-8"))
-        require_same(there["settings"], settings, out)
-        return tuple(there["losses"])
-    except (KeyError, TypeError, json.JSONDecodeError, UnicodeError, RecursionError) as error:
-        raise InputError(f"{out / DONE} is damaged: choose another folder") from error

@@ -91,7 +91,26 @@ def overview(f: LanguageResult) -> Iterator[Table]:
         spare=("AUC, or its fall",),
         best=[x["Says"] == _FIRES for x in rows],
     )
-    yield from map(_thresholds_in_short, f.units)
+    # Asked and realised rate, precision and recall of every threshold.
+    for unit in f.units:
+        yield table(
+            f"thresholds-by-{unit.unit}",
+            f"Thresholds, {unit.unit} by {unit.unit}",
+            [
+                {
+                    f"\nBy {unit.unit}": f"{e.name} ({t.kind})",
+                    "FPR\nasked": DASH if t.asked is None else rate(t.asked),
+                    "FPR\nrealised": percent_estimate(t.realised, 1),
+                    "\nPrecision": DASH
+                    if isinstance(e.precision, Skipped)
+                    else percent(e.precision.value),
+                    "\nRecall": percent(e.recall.value),
+                }
+                for t, e in zip(unit.thresholds, unit.evaluations, strict=True)
+            ],
+            prose=(f"\nBy {unit.unit}",),
+            spare=("FPR\nrealised",),
+        )
 
 
 def riskiest(f: LanguageResult) -> Riskiest:
@@ -173,28 +192,6 @@ def _thresholds_of(unit: UnitFindings, name: str, title: str) -> Table:
             }
             for t, e in zip(unit.thresholds, unit.evaluations, strict=True)
         ],
-    )
-
-
-def _thresholds_in_short(unit: UnitFindings) -> Table:
-    """Return asked and realised rate, precision and recall of every threshold."""
-    return table(
-        f"thresholds-by-{unit.unit}",
-        f"Thresholds, {unit.unit} by {unit.unit}",
-        [
-            {
-                f"\nBy {unit.unit}": f"{e.name} ({t.kind})",
-                "FPR\nasked": DASH if t.asked is None else rate(t.asked),
-                "FPR\nrealised": percent_estimate(t.realised, 1),
-                "\nPrecision": DASH
-                if isinstance(e.precision, Skipped)
-                else percent(e.precision.value),
-                "\nRecall": percent(e.recall.value),
-            }
-            for t, e in zip(unit.thresholds, unit.evaluations, strict=True)
-        ],
-        prose=(f"\nBy {unit.unit}",),
-        spare=("FPR\nrealised",),
     )
 
 
