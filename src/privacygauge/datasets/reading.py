@@ -231,7 +231,7 @@ def _beginning(path: Path, most: int) -> str:
 
     They alone are unpacked: a packed file may hold far more than memory does, in one line.
     """
-    opened = gzip.open if _is_packed(path) else open
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opened(path, "rb") as stream:
             # A character has at most four bytes.
@@ -314,7 +314,7 @@ def _unpack(path: Path) -> bytes | None:
 
     Others are plain csv files, which are read in place.
     """
-    if not _is_packed(path):
+    if path.suffix.lower() != ".gz":
         with path.open("rb") as stream:
             first = stream.read(16)
         if not first.startswith(_UTF16) and not _SEPARATOR_LINE.match(first):
@@ -326,10 +326,6 @@ def _unpack(path: Path) -> bytes | None:
         return _as_plain_csv(content)
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-16 ({error.reason}): save it as UTF-8") from error
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 def read_array(path: Path, what: str) -> NDArray[Any]:
@@ -642,7 +638,7 @@ def _may_hold_codes(path: Path) -> bool:
 
     Bytes of a packed file, or of one in UTF-16, say nothing about its fields.
     """
-    if _is_packed(path):
+    if path.suffix.lower() == ".gz":
         return True
     before = np.ones(256, np.bool_)
     # In 0.05, 2024-01-05 and 10:05 the zero begins no field.

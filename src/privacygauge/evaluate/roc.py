@@ -130,7 +130,23 @@ def area_of_curve(curve: Roc, level: float = 0.95, repeated: Transcript | None =
     inside, outside = placements(curve)
     value = float(inside.mean())
     if repeated is not None:
-        variance, n, df = _clustered_variance(repeated, curve)
+        # A unit with a large share of a side pulls the side's mean towards itself: its contribution
+        # is too small by the square root of one minus its share (HC2, MacKinnon and White 1985).
+        part = influences(repeated, curve)
+        _, index = np.unique(repeated.unit, return_inverse=True)
+        for side in (repeated.secret, ~repeated.secret):
+            unit = index[side]
+            share = (np.bincount(unit) / len(unit))[unit]
+            part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
+        # Rows of one unit move together: DeLong's placements are summed by unit.
+        squares = np.bincount(index, weights=part) ** 2
+        n = len(squares)
+        variance = float(squares.sum())
+        # Satterthwaite: units of unequal size are worth fewer degrees of freedom, which follow from
+        # the kurtosis of the contributions, 3 for normal errors of equal units.
+        df = 1.0
+        if variance > 0.0:
+            df = max(min(3.0 * variance**2 / float(np.sum(squares**2)), n - 1.0), 1.0)
     else:
         n = curve.n_in + curve.n_out
         parts = []
@@ -215,29 +231,3 @@ def influences(transcript: Transcript, curve: Roc) -> Floats:
         by_score = rows[np.argsort(transcript.score[rows])]
         result[by_score] = (shares - inside.mean()) / len(rows)
     return result
-
-
-def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
-    """Return the variance of the AUC, the number of units and the degrees of freedom.
-
-    A unit with a large share of a side pulls the side's mean towards itself: its contribution is
-    too small by the square root of one minus its share (HC2, MacKinnon and White 1985). If a few
-    units carry most of the variance, it has few degrees of freedom; they are estimated from the
-    kurtosis of the contributions, which is 3 for normal errors of equal units.
-    """
-    # DeLong's placements, summed by unit: rows of one unit move together.
-    part = influences(transcript, curve)
-    _, index = np.unique(transcript.unit, return_inverse=True)
-    for side in (transcript.secret, ~transcript.secret):
-        unit = index[side]
-        share = (np.bincount(unit) / len(unit))[unit]
-        # A side of few units pulls its own mean along: divided by 1 - share, as HC2 residuals are.
-        part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
-    squares = np.bincount(index, weights=part) ** 2
-    n = len(squares)
-    variance = float(squares.sum())
-    if variance == 0.0:
-        return 0.0, n, 1.0
-    # Satterthwaite: units of unequal size are worth fewer degrees of freedom.
-    df = 3.0 * variance**2 / float(np.sum(squares**2))
-    return variance, n, max(min(df, n - 1.0), 1.0)

@@ -298,7 +298,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 4)
     0.1269
     """
-    _require_mu(mu)
+    if not 0.0 <= mu < np.inf:
+        raise InputError(f"mu must be at least 0 and finite, got {mu}")
     if not epsilon >= 0.0:
         raise InputError(f"epsilon must be at least 0, got {epsilon}")
     return 0.0 if mu == 0.0 else float(np.exp(_log_delta(mu, epsilon)))
@@ -324,7 +325,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     >>> round(gaussian_epsilon(1.0, 1e-5), 3)
     4.377
     """
-    _require_mu(mu)
+    if not 0.0 <= mu < np.inf:
+        raise InputError(f"mu must be at least 0 and finite, got {mu}")
     checks.below_one(delta, "delta")
     if mu == 0.0:
         return 0.0
@@ -413,8 +415,3 @@ def _log_delta(mu: float, epsilon: float) -> float:
     # For nearly equal terms rounding may make the gap 0 or positive; it is always negative.
     gap = min(float(epsilon + second - first), -np.finfo(float).tiny)
     return float(first + np.log(-np.expm1(gap)))
-
-
-def _require_mu(mu: float) -> None:
-    if not 0.0 <= mu < np.inf:
-        raise InputError(f"mu must be at least 0 and finite, got {mu}")

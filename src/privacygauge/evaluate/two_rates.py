@@ -208,10 +208,22 @@ def _largest(
     reach = 7.5 * np.sqrt(n_out * fpr * (1 - fpr)) + 15.0
     fewest = max(0, math.floor(float((n_out * fpr - reach).min())))
     most_false = min(n_out, math.ceil(float((n_out * fpr + reach).max())))
-    inner = np.linspace(fewest, most_false, min(_BLOCKS, most_false - fewest + 1)).astype(np.int64)
-    starts = np.unique(np.append(inner, 0)).astype(np.float64)
+    near = np.linspace(fewest, most_false, min(_BLOCKS, most_false - fewest + 1)).astype(np.int64)
+    starts = np.unique(np.append(near, 0)).astype(np.float64)
     weights = _weights(n_out, starts, fpr)
-    least = _least_hits(counts, line, distance, starts)
+    # The fewest hits at this distance above the line, for each count of false positives: from a
+    # quadratic equation for the true-positive rate, its larger root for counts above the line, its
+    # smaller one below. The result increases with the false positives.
+    base = line.offset + line.slope * starts / n_out
+    of_line = distance**2 * line.slope**2 * (starts + 1) / n_out**2
+    k = distance**2 / counts.n_in
+    inner = k * k + 4 * k * base * (1 - base) + 4 * (1 + k) * of_line
+    none = (inner < 0) | (base >= 1 if distance > 0 else False)
+    root = math.copysign(1.0, distance) * np.sqrt(np.maximum(inner, 0.0))
+    tpr = np.where(none, 2.0, (2 * base + k + root) / (2 * (1 + k)))
+    # The observed hits solve the equation exactly; rounding must not exclude them. One more than
+    # all members means that no count is that far.
+    least = np.clip(np.ceil(tpr * counts.n_in * (1 - 1e-12) - 1e-9), 0, counts.n_in + 1)
     # The interval for the false-positive rate has spent the rest of the error.
     allowed = math.log(error * (1.0 - _SPENT))
 
@@ -244,25 +256,6 @@ def _largest(
         low, high = high, min(2 * high, end)
     # Rounded down by more than the tolerance of the search, so that the bound stays valid.
     return max(0.0, float(brentq(excess, low, high, xtol=_STEP / 2)) - _STEP)
-
-
-def _least_hits(counts: Counts, line: Line, distance: float, false: Floats) -> Floats:
-    """Return the fewest hits at this distance above the line, for each count of false positives.
-
-    From a quadratic equation for the true-positive rate: its larger root for counts above the line,
-    its smaller one below. The result increases with the false positives; n_in + 1 means that no
-    count is that far.
-    """
-    base = line.offset + line.slope * false / counts.n_out
-    spread = distance**2 * line.slope**2 * (false + 1) / counts.n_out**2
-    k = distance**2 / counts.n_in
-    inner = k * k + 4 * k * base * (1 - base) + 4 * (1 + k) * spread
-    none = (inner < 0) | (base >= 1 if distance > 0 else False)
-    root = math.copysign(1.0, distance) * np.sqrt(np.maximum(inner, 0.0))
-    tpr = np.where(none, 2.0, (2 * base + k + root) / (2 * (1 + k)))
-    # The observed hits solve the equation exactly; rounding must not exclude them.
-    found = np.ceil(tpr * counts.n_in * (1 - 1e-12) - 1e-9)
-    return np.clip(found, 0, counts.n_in + 1)
 
 
 def _weights(n: int, starts: Floats, fpr: Floats) -> Floats:

@@ -273,6 +273,22 @@ def audit_energies(
         signal=best,
         score=signal(scores, best)[judged],
     )
+    # Whether few people or groups are exposed, and the smallest leak that would have been found.
+    n_in, n_out = Transcript(
+        scores.energy_target[judged], scores.member[judged], unit=scores.unit[judged]
+    ).independent
+    few = exposed_few(scores, asked)
+    by_heart = checks.n_distinct(scores.unit[known_by_heart(scores)])
+    # Ranks show nobody, but no chance explains a text known word by word.
+    if few is not None and not few.shown and by_heart:
+        few = replace(few, exposed=by_heart, by_heart=True)
+    detectable = Detectable(
+        average=smallest_average(n_in, n_out, samples.headline.each),
+        records=None if few is None else smallest_tail(few),
+        group=None if table is None else table.smallest,
+        n_in=n_in,
+        n_out=n_out,
+    )
     found = EnergyFindings(
         samples=samples,
         patients=unit,
@@ -283,7 +299,7 @@ def audit_energies(
         rows=rows,
         one_run=one_run,
         slices=table,
-        questions=answer_questions_of_texts(scores, samples.headline.each, table, asked),
+        questions=Questions(few, () if table is None else table.shown, detectable),
         blunt=blunt_reasons(scores, asked.level),
     )
     no_groups = () if table is None else table.skipped
@@ -301,37 +317,6 @@ _ALIKE = 0.9
 
 _CONFIRMED = 0.9
 """Level that the judged rows alone must reach before a test with the population counts."""
-
-
-def answer_questions_of_texts(
-    scores: TextScores, each: float, slices: SliceTable | None, asked: ThresholdOptions
-) -> Questions:
-    """Return whether few people or groups are exposed, and the smallest detectable leak.
-
-    Parameters
-    ----------
-    each : float
-        Level of each attack's interval (`Headline.each`).
-    slices : SliceTable or None
-        From `slice_table`.
-    """
-    rows = scores.judged
-    n_in, n_out = Transcript(
-        scores.energy_target[rows], scores.member[rows], unit=scores.unit[rows]
-    ).independent
-    found = exposed_few(scores, asked)
-    by_heart = checks.n_distinct(scores.unit[known_by_heart(scores)])
-    # Ranks show nobody, but no chance explains a text known word by word.
-    if found is not None and not found.shown and by_heart:
-        found = replace(found, exposed=by_heart, by_heart=True)
-    detectable = Detectable(
-        average=smallest_average(n_in, n_out, each),
-        records=None if found is None else smallest_tail(found),
-        group=None if slices is None else slices.smallest,
-        n_in=n_in,
-        n_out=n_out,
-    )
-    return Questions(found, () if slices is None else slices.shown, detectable)
 
 
 def slice_table(scores: TextScores, played: Results, asked: ThresholdOptions) -> SliceTable | None:

@@ -96,7 +96,9 @@ class SuffixLikelihoods:
 
 def long_enough(texts: Sequence[ScoredText], models: Sequence[CausalModel]) -> Bools:
     """Return a mask of the texts with at least `LEAST` units, (n,)."""
-    found: Bools = _tokens(texts, models)[0][0].n_units >= LEAST
+    tokenizers = [model.tokenizer for model in models]
+    tokens, _ = tokens_of(texts, tokenizers, [model.limit for model in models], "token")
+    found: Bools = tokens[0].n_units >= LEAST
     return found
 
 
@@ -118,7 +120,8 @@ def suffixes_of(
     list of Suffixes, "token" or "word"
         One entry per model, and the unit of prefix and suffix: words if the tokenizers differ.
     """
-    found, unit = _tokens(texts, models)
+    tokenizers = [model.tokenizer for model in models]
+    found, unit = tokens_of(texts, tokenizers, [model.limit for model in models], "token")
     if int(found[0].n_units.min()) < 2:
         raise InputError(f"every text must have at least two {unit}s to be cut in two, got one")
     prompted = np.array([not (isinstance(x, str) or x.begins) for x in texts])
@@ -333,14 +336,6 @@ def longest_stretch(first: Ints, second: Ints) -> Ints:
         longest = np.maximum(longest, row.max(axis=1))
         above = row
     return longest
-
-
-def _tokens(
-    texts: Sequence[ScoredText], models: Sequence[CausalModel]
-) -> tuple[list[Tokens], Unit]:
-    return tokens_of(
-        texts, [model.tokenizer for model in models], [model.limit for model in models], "token"
-    )
 
 
 def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:

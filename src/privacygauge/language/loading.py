@@ -132,7 +132,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
     auto_class : str
         "AutoModelForMaskedLM", "AutoModelForCausalLM" or "AutoModelForSeq2SeqLM".
     **options
-        Options for transformers, from `loading_options`.
+        Options for transformers, from `load_masked` and `load_causal`.
 
     Raises
     ------
@@ -398,8 +398,8 @@ Asked = Precision | Literal["own", "faster"]
 
 PRECISIONS = ("float32", "bfloat16", "float16", "own", "int8", "int4")
 """Choices that a command offers."""
-# Options of BitsAndBytesConfig.
-_BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
+BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
+"""Precisions of quantised weights, with their options of BitsAndBytesConfig."""
 
 # Speed-up from which bfloat16 is chosen: below, noise in a fraction of a second could decide.
 _WORTH_IT = 1.2
@@ -418,7 +418,7 @@ def check_precision(precision: str, device: str) -> None:
             "precision float16 needs a GPU (device cuda): on a processor take own or float32, in "
             "which such weights lose nothing"
         )
-    if precision in _BITS:
+    if precision in BITS:
         if find_spec("bitsandbytes") is None:
             raise InputError(
                 f"precision {precision} needs bitsandbytes, which is not installed: install it, or "
@@ -426,20 +426,6 @@ def check_precision(precision: str, device: str) -> None:
             )
         if not (on_gpu and torch.cuda.is_available()):
             raise InputError(f"precision {precision} needs a GPU (device cuda), got {device}")
-
-
-def loading_options(precision: str, device: str) -> dict[str, Any]:
-    """Return options for `from_pretrained` that load no weight wider than it was saved."""
-    from transformers import BitsAndBytesConfig
-
-    options: dict[str, Any] = {"torch_dtype": "auto"}
-    if precision in _BITS:
-        settings: Any = BitsAndBytesConfig
-        options["quantization_config"] = settings(**{_BITS[precision]: True})
-        options["device_map"] = {"": device}
-    if device == "auto":
-        options["device_map"] = "auto"
-    return options
 
 
 def move_to_device(module: Any, device: str) -> None:
@@ -460,7 +446,7 @@ def settle_precision(module: Any, asked: str, device: str, limit: int) -> Precis
     if asked == "faster":
         plain = not module.config.is_encoder_decoder and device != "auto"
         found = faster_precision(module, device, limit) if plain else "float32"
-    if found not in _BITS and found != stored_as(module):
+    if found not in BITS and found != stored_as(module):
         module.to(getattr(torch, found))
     return cast(Precision, found)
 

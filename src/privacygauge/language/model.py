@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from privacygauge.errors import InputError
 from privacygauge.language.forward_pass import Batch, Head, causal_head, head_of
 from privacygauge.language.loading import (
+    BITS,
     Asked,
     Precision,
     add_adapter,
     check_precision,
     has_language_model_inside,
     kind_of,
-    loading_options,
     model_settings,
     most_tokens,
     move_to_device,
@@ -335,7 +335,17 @@ def _read_weights(
             "pip install 'privacygauge[huggingface]'"
         )
     folder, adapter = parts
-    module = read_module(folder, auto_class, **loading_options(precision, device))
+    # No weight is loaded wider than it was saved.
+    options: dict[str, Any] = {"torch_dtype": "auto"}
+    if precision in BITS:
+        from transformers import BitsAndBytesConfig
+
+        quantised: Any = BitsAndBytesConfig
+        options["quantization_config"] = quantised(**{BITS[precision]: True})
+        options["device_map"] = {"": device}
+    if device == "auto":
+        options["device_map"] = "auto"
+    module = read_module(folder, auto_class, **options)
     # The precision of a module's saved weights; widen them to float32 if requested.
     stored = stored_as(module)
     on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
@@ -485,7 +495,7 @@ def _place_module(
 ) -> Source:
     """Move `module` to its device; return its source, with precision and device."""
     # Spread or quantised models were placed when they were loaded.
-    if device != "auto" and precision not in ("int8", "int4"):
+    if device != "auto" and precision not in BITS:
         move_to_device(module, device)
     taken = settle_precision(module, precision, device, most_tokens(module, 48))
     folder, adapter = parts

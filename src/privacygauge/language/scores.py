@@ -351,7 +351,27 @@ def text_scores(
             copies = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
     if copies is not None and len(np.unique(copies)) == len(copies):
         copies = None
-    of_groups, left_out = _group_columns(given.get("columns") or {}, n)
+    # Further columns whose values are groups, and a note on those that are left out.
+    named = given.get("columns") or {}
+    read = {name: _numbers_or_texts(values, n) for name, values in named.items()}
+    known = {name: values for name, values in read.items() if values is not None}
+    # Whole numbers that all differ count rows.
+    counts = [
+        name
+        for name, values in known.items()
+        if values.dtype.kind in "iuf"
+        and len(np.unique(values)) == n > MOST_GROUPS
+        and bool(np.all(values == np.rint(values)))
+    ]
+    may_group, _ = column_groups(known)
+    of_groups = {
+        name: values for name, values in known.items() if name in may_group and name not in counts
+    }
+    if unused := checks.short_list([repr(name) for name in named if name not in of_groups]):
+        notes.append(
+            f"Not looked at as groups: {unused}; ids, free texts and columns of more than "
+            f"{MOST_GROUPS} texts make no groups."
+        )
     further = further_signals(given.get("further") or {}, n)
     return TextScores(
         texts_of_rows(ids, kept),
@@ -362,7 +382,7 @@ def text_scores(
         group=groups,
         length=None if length is None else checks.classes(length, "length", length=n)[kept],
         text=None if texts is None else texts_of_rows(texts, kept),
-        notes=(*notes, *left_out),
+        notes=tuple(notes),
         further={name: values[kept] for name, values in further.items()},
         # Copies are found before samples are left out: groups may span both sides.
         copies=None if copies is None else copies[kept],
@@ -428,31 +448,6 @@ def _require_one_part(member: Bools, population: Bools) -> None:
             f"population must be 0 for members, got 1 in row {both[0]}: thresholds are taken from "
             "samples that were not trained on"
         )
-
-
-def _group_columns(
-    columns: Mapping[str, ArrayLike], n: int
-) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
-    """Return further columns whose values are groups, and a note on those that are left out."""
-    found = {name: _numbers_or_texts(values, n) for name, values in columns.items()}
-    known = {name: values for name, values in found.items() if values is not None}
-    # Whole numbers that all differ count rows.
-    ids = [
-        name
-        for name, values in known.items()
-        if values.dtype.kind in "iuf"
-        and len(np.unique(values)) == n > MOST_GROUPS
-        and bool(np.all(values == np.rint(values)))
-    ]
-    groups, _ = column_groups(known)
-    kept = {name: values for name, values in known.items() if name in groups and name not in ids}
-    left_out = checks.short_list([repr(name) for name in columns if name not in kept])
-    if not left_out:
-        return kept, ()
-    return kept, (
-        f"Not looked at as groups: {left_out}; ids, free texts and columns of more than "
-        f"{MOST_GROUPS} texts make no groups.",
-    )
 
 
 def _numbers_or_texts(values: ArrayLike, n: int) -> NDArray[Any] | None:

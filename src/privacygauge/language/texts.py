@@ -370,14 +370,14 @@ def find_overlap(
             )
         seen.add((name, which))
     kept = np.ones(len(part), np.bool_)
-    notes = _leave_out(kept, _places(sample), part, "the same id")
+    notes = _leave_out(kept, sample, part, "the same id")
     copies: Ints | None = None
     if text is not None:
         plain = plain_texts(text)
         copies = components(plain)
-        notes += _leave_out(kept, _places(plain), part, "the same text")
+        notes += _leave_out(kept, plain, part, "the same text")
         near = "a text that is the same but for a few words"
-        notes += _leave_out(kept, _places([str(x) for x in copies.tolist()]), part, near)
+        notes += _leave_out(kept, copies.tolist(), part, near)
     return Overlap(checks.frozen(kept), tuple(notes), copies)
 
 
@@ -386,14 +386,10 @@ def plain_texts(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(" ".join(text.split()).casefold() for text in texts)
 
 
-def _places(keys: Sequence[str]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
+def _leave_out(kept: Bools, keys: Sequence[object], part: Ints, kind: str) -> list[str]:
+    places: dict[object, list[int]] = defaultdict(list)
     for row, key in enumerate(keys):
         places[key].append(row)
-    return places
-
-
-def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str) -> list[str]:
     both = [0, 0]
     again = 0
     for rows in places.values():

@@ -157,7 +157,7 @@ class ExtractionAudit(Reported):
                 Section(
                     "ways",
                     f"Whose {w.thing}s can be extracted",
-                    (ways, tries, *_by_copies(self), *_nearness(self)),
+                    (ways, tries, *_details(self)),
                     "Extraction",
                 ),
                 Section(
@@ -568,33 +568,30 @@ def _rates_by_side(x: BothSides) -> dict[str, Content]:
     return {name: percent_estimate(estimate) for name, estimate in found.items()}
 
 
-def _by_copies(a: ExtractionAudit) -> Iterator[Block]:
-    rows = a.found.by_copies(a.level)
-    if not rows:
-        return
-    yield table(
-        "copies",
-        "By the number of equal texts in the training",
-        [
-            {
-                "Equal texts": str(x.least)
-                if x.most == x.least
-                else f"{x.least} to {x.most}"
-                if x.most
-                else f"{x.least} or more",
-                "People": count(x.sampled.n),
-                f"Extracted, {_tries(a.found.asked.tries)}": percent_estimate(x.sampled),
-                "Verbatim": percent_estimate(x.verbatim),
-            }
-            for x in rows
-        ],
-        "Members' texts, target alone; counted in the file of members, where each text has to "
-        "stand as often as in the training.",
-    )
-
-
-def _nearness(a: ExtractionAudit) -> Iterator[Block]:
+def _details(a: ExtractionAudit) -> Iterator[Block]:
+    """Yield the tables by copies in the training and by nearness, as far as they are known."""
     f = a.found
+    shares = f.by_copies(a.level)
+    if shares:
+        yield table(
+            "copies",
+            "By the number of equal texts in the training",
+            [
+                {
+                    "Equal texts": str(x.least)
+                    if x.most == x.least
+                    else f"{x.least} to {x.most}"
+                    if x.most
+                    else f"{x.least} or more",
+                    "People": count(x.sampled.n),
+                    f"Extracted, {_tries(f.asked.tries)}": percent_estimate(x.sampled),
+                    "Verbatim": percent_estimate(x.verbatim),
+                }
+                for x in shares
+            ],
+            "Members' texts, target alone; counted in the file of members, where each text has to "
+            "stand as often as in the training.",
+        )
     # Only causal models decode on, and only where edits were asked for.
     if f.target_near is None:
         return
