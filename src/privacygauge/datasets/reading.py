@@ -548,7 +548,7 @@ def _read_table(
         )
         read = read.assign(**_codes(path, found, read))
         words = MISSING.union(missing)
-        columns = {}
+        columns: dict[str, pd.Series[Any]] = {}
         for name, column in read.items():
             if column.dtype.kind in "biuf":
                 continue

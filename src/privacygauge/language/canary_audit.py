@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from privacygauge.claims.claim_audit.audit import ClaimAudit
     from privacygauge.core.checks import Floats
     from privacygauge.core.estimate import Estimate
-    from privacygauge.evaluate.exposure import CanaryFindings
+    from privacygauge.evaluate.canaries import CanaryFindings
     from privacygauge.kinds.session import Work
     from privacygauge.language.canaries import MadeCanaries
     from privacygauge.language.loading import Precision
@@ -306,7 +306,7 @@ def canary_audit(
     import numpy as np
 
     from privacygauge.claims.claim_audit.audit import audit_privacy_claim
-    from privacygauge.evaluate.exposure import canary_findings
+    from privacygauge.evaluate.canaries import canary_findings
 
     n = len(made.text)
     findings = canary_findings(
