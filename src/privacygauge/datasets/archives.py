@@ -205,30 +205,6 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
     return array.reshape(shape, order="F" if by_column else "C")
 
 
-def read_npy(path: Path, what: str) -> NDArray[Any]:
-    """Return the array of numbers or texts in an existing npy file.
-
-    Parameters
-    ----------
-    path : Path
-    what : str
-        Name of the values in messages, such as ``labels``.
-
-    Raises
-    ------
-    InputError
-        One line: the file, the fault, and the way out.
-    """
-    try:
-        with path.open("rb") as stream:
-            return read_stream_array(stream, path.stat().st_size, path)
-    except (HeadError, MemoryError) as error:
-        raise InputError(
-            f"{path} is damaged or no npy file of numbers ({_reason(error)}): write the {what} "
-            "with numpy.save"
-        ) from error
-
-
 def read_npz(path: Path) -> Content:
     """Return the arrays of an existing npz file.
 
@@ -284,7 +260,7 @@ def read_npz(path: Path) -> Content:
     except (InputError, PermissionError):
         raise
     except damaged as error:
-        raise InputError(f"{path} is damaged or no npz file ({_reason(error)})") from error
+        raise InputError(f"{path} is damaged or no npz file ({damage(error)})") from error
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
@@ -301,7 +277,8 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDAr
         raise InputError(f"{path} is damaged or no npz file ({name[:60]!r}: {error})") from error
 
 
-def _reason(error: BaseException) -> str:
+def damage(error: BaseException) -> str:
+    """Return the reason why an array or an archive cannot be read, in one line."""
     if isinstance(error, MemoryError):
         return "it does not fit into memory"
     if isinstance(error, zipfile.BadZipFile) and "not a zip" in str(error):

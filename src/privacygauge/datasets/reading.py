@@ -343,7 +343,14 @@ def read_array(path: Path, what: str) -> NDArray[Any]:
         One line: the file, the fault, and the way out.
     """
     with _readable(path, what):
-        return archives.read_npy(path, what)
+        try:
+            with path.open("rb") as stream:
+                return archives.read_stream_array(stream, path.stat().st_size, path)
+        except (archives.HeadError, MemoryError) as error:
+            raise InputError(
+                f"{path} is damaged or no npy file of numbers ({archives.damage(error)}): write "
+                f"the {what} with numpy.save"
+            ) from error
 
 
 def read_text(path: Path, what: str) -> str:
@@ -700,24 +707,23 @@ def _thousands(
     """
     import pandas as pd
 
-    def in_thousandths(column: pd.Series[Any]) -> bool:
-        values = column.dropna().to_numpy()
-        # A number with one point between thousands was read as one below 1,000.
-        if not values.size or not (abs(values) < 1000).all():
-            return False
-        return bool((abs(values * 1000 - (values * 1000).round()) < 1e-6).all())
-
-    wanted = [
-        str(name)
-        for name, column in read.items()
-        if name not in names
-        and (
-            in_thousandths(column)
-            if column.dtype == float
-            else column.dtype.kind not in "biufmM"
-            and column.dropna().astype(str).str.fullmatch(_THOUSANDS).all()
-        )
-    ]
+    wanted = []
+    for name, column in read.items():
+        if name in names:
+            continue
+        values = column.dropna()
+        if column.dtype == float:
+            # A number with one point between thousands was read as one below 1,000.
+            fits = bool(values.size) and bool((abs(values) < 1000).all())
+            if fits:
+                thousandths = values.to_numpy() * 1000
+                fits = bool((abs(thousandths - thousandths.round()) < 1e-6).all())
+        elif column.dtype.kind in "biufmM":
+            fits = False
+        else:
+            fits = bool(values.astype(str).str.fullmatch(_THOUSANDS).all())
+        if fits:
+            wanted.append(str(name))
     if not wanted:
         return {}
     found = {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from privacygauge.kinds.session import Work
     from privacygauge.language.canaries import MadeCanaries
     from privacygauge.language.loading import Precision
-    from privacygauge.report.values import Measure, Origin, Report, Verdict
+    from privacygauge.report.values import Origin, Report, Verdict
 
 NAME = "make"
 """Command that makes canaries, below ``language canaries``."""
@@ -123,8 +123,8 @@ class CanaryAudit(Reported):
         """Return the report, as plain values."""
         import numpy as np
 
-        from privacygauge.report.numbers import count, decimal
-        from privacygauge.report.values import Section, table, text
+        from privacygauge.report.numbers import Shown, count, decimal
+        from privacygauge.report.values import Measure, Section, table, text
 
         claim = self.claim.report()
         first, *others = claim.measures
@@ -138,6 +138,17 @@ class CanaryAudit(Reported):
         )
         claimed = self.claim.claim.epsilon > 0
         f = self.findings
+        # The median, as a few canaries may rank first by chance.
+        median = float(np.median(f.exposure))
+        exposure = Measure(
+            name="exposure",
+            label="Median exposure, in bits",
+            found=median,
+            shown=Shown(decimal(median, 1)),
+            note=f"at most {decimal(f.largest, 1)}",
+            text="How far up the canaries that were trained on rank among those that were not.",
+            guessing="nothing is learnt: about 1",
+        )
         rows = np.flatnonzero(f.inside)
         outside = len(self.made.compared) + int((~f.inside).sum())
         order = np.argsort(-f.exposure, kind="stable")
@@ -170,7 +181,7 @@ class CanaryAudit(Reported):
             intro=told,
             verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
             # Without a claim there is nothing that the bound could refute.
-            measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
+            measures=(*others, *([first] if claimed else []), exposure),
             sections=(known, *claim.sections),
             sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
         )
@@ -178,6 +189,8 @@ class CanaryAudit(Reported):
 
 def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict without a claim; an inconclusive verdict stays as it is."""
+    import numpy as np
+
     from privacygauge.claims.claim_audit.report import open_without_claim
     from privacygauge.evaluate.detectable import detectable_with
     from privacygauge.report.grades import untold_verdict
@@ -187,7 +200,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     if open_without_claim(a.claim, found) or found.gauge is None:
         return found
     low = a.claim.free.estimate.low
-    exposure = _exposure(a.findings).shown.value
+    exposure = decimal(float(np.median(a.findings.exposure)), 1)
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {decimal(a.findings.largest, 1)} bits"
     # A reference that saw the canaries hides them in the scores, but not in the losses.
@@ -321,25 +334,6 @@ def canary_audit(
         provenance=provenance,
     )
     return CanaryAudit(claim.origin, claim, findings, made)
-
-
-def _exposure(f: CanaryFindings) -> Measure:
-    import numpy as np
-
-    from privacygauge.report.numbers import Shown, decimal
-    from privacygauge.report.values import Measure
-
-    # The median, as a few canaries may rank first by chance.
-    median = float(np.median(f.exposure))
-    return Measure(
-        name="exposure",
-        label="Median exposure, in bits",
-        found=median,
-        shown=Shown(decimal(median, 1)),
-        note=f"at most {decimal(f.largest, 1)}",
-        text="How far up the canaries that were trained on rank among those that were not.",
-        guessing="nothing is learnt: about 1",
-    )
 
 
 MEASURE = Command(

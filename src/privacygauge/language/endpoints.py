@@ -153,10 +153,14 @@ class EndpointModel:
             except (OSError, HTTPException) as error:
                 told = f"does not answer ({error or type(error).__name__})"
                 continue
+            try:
+                found = json.loads(content)
+            except (ValueError, RecursionError):
+                found = None
+            said: Mapping[str, object] = found if isinstance(found, dict) else {}
             if status == 200:
-                return _object(content)
+                return said
             # The first line of the server's message, without the key, which some of them repeat.
-            said = _object(content)
             inner = said.get("error", said)
             message = inner.get("message") if isinstance(inner, dict) else inner
             reason = str(message or "").strip()
@@ -254,14 +258,6 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
         skipped = 0
         spans.append((begin, at))
     return spans if len(text) - at <= skipped else None
-
-
-def _object(content: bytes) -> Mapping[str, object]:
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 # Answers of models behind servers, stored on disk and turned into energies.

@@ -542,10 +542,12 @@ def load_text_scores(path: str | Path) -> TextScores:
         if not rows:
             raise InputError(f"{path} is empty")
         # The first line decides the columns; every other line is compared with it.
-        known = [name for name in rows[0][1] if _is_known(name)]
+        known = [name for name in rows[0][1] if name in _NAMES or _is_number(name)]
         for number, row in rows:
             missing = [name for name in known if name not in row]
-            further = [name for name in row if _is_known(name) and name not in known]
+            further = [
+                name for name in row if (name in _NAMES or _is_number(name)) and name not in known
+            ]
             if missing or further:
                 rule = (
                     f"no {checks.short_list(missing)}"
@@ -600,7 +602,7 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
             for key in list(numbers)
             if key.startswith(SIGNAL)
         }
-        others = {key: columns[key] for key in columns if not _is_known(key)}
+        others = {key: columns[key] for key in columns if key not in _NAMES and not _is_number(key)}
         return text_scores(columns["sample"], **numbers, **texts, further=further, columns=others)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
@@ -608,10 +610,6 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
 
 def _is_number(column: str) -> bool:
     return column in _NUMBERS or column.startswith(SIGNAL)
-
-
-def _is_known(column: str) -> bool:
-    return column in _NAMES or _is_number(column)
 
 
 def _bit(value: Any, name: str, row: int) -> bool:

@@ -257,6 +257,7 @@ DONE = "training.json"
 """File with the course of a finished training, written last."""
 UNFINISHED = "unfinished"
 """Folder of the checkpoints until the training ends."""
+_EPOCH = "epoch.safetensors"
 
 
 @dataclass(frozen=True)
@@ -268,10 +269,6 @@ class Checkpoints:
     settings: str
     """All settings that affect the result, as JSON."""
 
-    @property
-    def _path(self) -> Path:
-        return self.folder / "epoch.safetensors"
-
     def keep(self, learner: Learner, losses: tuple[float, ...]) -> None:
         """Write the weights and the optimiser's state after the last of `losses`."""
         from safetensors.torch import save
@@ -282,7 +279,7 @@ class Checkpoints:
         plain = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
         said = {"settings": self.settings, "losses": json.dumps(losses)}
         check_writable(self.folder)
-        write_all(self.folder, {self._path.name: save(plain, said)})
+        write_all(self.folder, {_EPOCH: save(plain, said)})
 
     def take_up(self, learner: Learner) -> tuple[float, ...]:
         """Restore the learner; return the losses of the completed epochs.
@@ -292,16 +289,17 @@ class Checkpoints:
         InputError
             If the checkpoint belongs to another training, or is damaged.
         """
-        if not self._path.is_file():
+        path = self.folder / _EPOCH
+        if not path.is_file():
             return ()
         from safetensors import SafetensorError, safe_open
 
         try:
-            with safe_open(self._path, "pt") as file:
+            with safe_open(path, "pt") as file:
                 said = file.metadata()
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (OSError, cast(type[Exception], SafetensorError)) as error:
-            raise InputError(f"{self._path} is damaged: remove it to start again") from error
+            raise InputError(f"{path} is damaged: remove it to start again") from error
         require_same(said["settings"], self.settings, self.folder.parent)
         state: dict[int, dict[str, Any]] = {}
         for name, tensor in tensors.items():

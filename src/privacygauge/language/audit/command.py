@@ -286,30 +286,26 @@ class LanguageRequest(Request):
         return MaskPlan(pattern, n_masks, seed=self.seed)
 
     def settled(self) -> dict[str, Any]:
-        """Return the request as JSON values; a default and the same value by name are equal."""
+        """Return the request as JSON values; a default and the same value by name are equal.
+
+        The kind of both models is checked against the files in their folders.
+        """
+        from privacygauge.language.loading import known_kind, model_kind
+
         found = {**super().settled(), "fpr": self.rates}
         if self.target is None:
             return found
-        found["kind"] = self._kind(self.target)
-        if found["kind"] == "masked":
-            found |= {"masks": self.plan.n_masks, "pattern": self.plan.pattern}
-        return found
-
-    def _kind(self, target: str) -> str:
-        """Return the kind of both models, checked against the files in their folders."""
-        from privacygauge.language.loading import known_kind, model_kind
-
-        if "://" in target:
+        if "://" in self.target:
             _ = self.models
-            return "causal"
-        kind = self.kind or model_kind(target, self.base)
-        given = (("target", target, self.base), ("reference", self.reference, None))
+            return found | {"kind": "causal"}
+        kind = self.kind or model_kind(self.target, self.base)
+        given = (("target", self.target, self.base), ("reference", self.reference, None))
         for role, path, base in given:
-            found = None if path is None else known_kind(path, base)
+            named = None if path is None else known_kind(path, base)
             # A folder need not say its kind.
-            if found not in (None, kind):
+            if named not in (None, kind):
                 raise InputError(
-                    f"--{role} must be a {kind} language model, got a {found} one in {path}: "
+                    f"--{role} must be a {kind} language model, got a {named} one in {path}: "
                     f"{'compare models of one kind' if self.kind is None else 'leave --kind out'}"
                 )
         if kind == "causal":
@@ -320,7 +316,10 @@ class LanguageRequest(Request):
                     )
         elif self.recall is not None:
             raise InputError("--recall goes with causal models: it reads a text after others")
-        return kind
+        found["kind"] = kind
+        if kind == "masked":
+            found |= {"masks": self.plan.n_masks, "pattern": self.plan.pattern}
+        return found
 
 
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:

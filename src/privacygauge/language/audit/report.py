@@ -258,19 +258,6 @@ def _lengths(f: LanguageResult) -> Iterator[Block]:
         )
 
 
-def _riskiest(f: LanguageResult) -> Iterator[Block]:
-    found = riskiest(f)
-    hidden = "" if f.records.contents else "; their texts are not in this file"
-    yield text(f"Members by falling score of {found.by}, named by id{hidden}.")
-    title = "Samples by falling score"
-    heads = ("Sample", "Score")
-    yield records.table(found, title, heads=heads, attacks="", whole=True)
-    yield note(
-        f"{count(len(found.rows))} of {count(found.n)} members' samples are shown; all judged "
-        "samples are in records.parquet."
-    )
-
-
 def report(f: LanguageResult) -> Report:
     """Return the report, as plain values."""
     # The first sentence of the page, for readers who go no further.
@@ -278,9 +265,26 @@ def report(f: LanguageResult) -> Report:
         "A control fired: the numbers of the attacks are void as a measure of what the model "
         "memorised. "
     )
+    # Texts are named by id unless they were asked for.
+    highest = riskiest(f)
+    hidden = "" if f.records.contents else "; their texts are not in this file"
+    riskiest_samples = (
+        text(f"Members by falling score of {highest.by}, named by id{hidden}."),
+        records.table(
+            highest,
+            "Samples by falling score",
+            heads=("Sample", "Score"),
+            attacks="",
+            whole=True,
+        ),
+        note(
+            f"{count(len(highest.rows))} of {count(highest.n)} members' samples are shown; all "
+            "judged samples are in records.parquet."
+        ),
+    )
     # Without patients the register names the texts themselves.
     if f.rows is None:
-        worst = replace(riskiest(f).worst, what="texts")
+        worst = replace(highest.worst, what="texts")
     else:
         listed = f.rows.order[:RECORDS].tolist()
         worst = Worst("patients", tuple(f.rows.names[i] for i in listed))
@@ -392,7 +396,7 @@ def report(f: LanguageResult) -> Report:
             *(() if f.slices is None else (measures.groups_section(f.slices),)),
             Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
             Section("curves", "Curves", tuple(curves)),
-            Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
+            Section("records", "The riskiest samples", riskiest_samples, "Riskiest samples"),
         ),
         terms={
             **_OF_TEXTS,

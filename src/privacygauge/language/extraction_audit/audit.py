@@ -132,9 +132,10 @@ class ExtractionAudit(Reported):
         n_in = int(f.judged.inside.sum())
         n_out = int((~f.judged.inside).sum())
         # People, not texts: somebody with many texts is named once.
-        easiest = tuple(
-            plain(shorten(f.judged.person[row])) for row in _easiest_people(self, _AT_ONCE)
-        )
+        # By place in `first`, which is sorted by tries: a person's easiest text stands for them.
+        by_place = -np.arange(len(f.first), dtype=float)
+        listed = f.first[foremost(by_place, f.judged.unit[f.first], _LISTED)].tolist()
+        easiest = tuple(plain(shorten(f.judged.person[row])) for row in listed[:_AT_ONCE])
         writes = "writes the suffix of a text" if w is _WRITING else "fills in the identifier"
         return Report(
             kind="extraction",
@@ -166,7 +167,9 @@ class ExtractionAudit(Reported):
                     tuple(_contents(self)),
                     "Content",
                 ),
-                Section("people", f"Whose {w.thing}s come first", (_people(self),), "People"),
+                Section(
+                    "people", f"Whose {w.thing}s come first", (_people(self, listed),), "People"
+                ),
             ),
             terms={
                 "Extracted": f"The model {writes} at least once in n tries with a probability of "
@@ -648,7 +651,7 @@ def _contents(a: ExtractionAudit) -> Iterator[Block]:
     yield table("texts", f"Extracted {w.thing}s", shown, prose=("Extracted",), at_once=_AT_ONCE)
 
 
-def _people(a: ExtractionAudit) -> Block:
+def _people(a: ExtractionAudit, listed: list[int]) -> Block:
     f = a.found
     if not len(f.first):
         return text(f"Nobody: no member's {_words(a).thing} was extracted.")
@@ -665,21 +668,12 @@ def _people(a: ExtractionAudit) -> Block:
                 "Identifiers": ", ".join(dict.fromkeys(span.kind for span in f.found_in(row)))
                 or "none",
             }
-            for row in _easiest_people(a, _LISTED)
+            for row in listed
         ],
         f"The {_words(a).thing} of each that needs fewest; ids only.",
         prose=("Identifiers",),
         at_once=_AT_ONCE,
     )
-
-
-def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
-    """Return the row of the easiest text of each person, for the people who need fewest tries."""
-    first = a.found.first
-    # By place in `first`, which is sorted by tries: a person's easiest text stands for them.
-    order = foremost(-np.arange(len(first), dtype=float), a.found.judged.unit[first], most)
-    rows: list[int] = first[order].tolist()
-    return rows
 
 
 def _frame(a: ExtractionAudit) -> pd.DataFrame:

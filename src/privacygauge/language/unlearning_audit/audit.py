@@ -37,7 +37,6 @@ from privacygauge.report.values import (
     About,
     Block,
     Content,
-    Grade,
     Measure,
     Origin,
     Report,
@@ -538,29 +537,20 @@ def records_of_texts(
     )
 
 
-def grade(a: UnlearningAudit) -> Grade:
-    """Return the graver of two grades: by the AUC on either side of 1/2, and by a few records.
-
-    The AUC counts by the end of its interval that is nearer to 1/2.
-    """
-    f = a.found
-    if a.state == "cannot be told":
-        return grades.UNTOLD
-    if a.state == "nothing found":
-        return grades.NONE
-    average = grades.grade_of(max(f.after.low, 1 - f.after.high), CUTS)
-    # Records that stand out are graded at both ends: known, and avoided.
-    few = (grade_of_few(x) for x in (f.few_known, f.few_avoided) if x is not None)
-    return grades.gravest((average, *few))
-
-
 def verdict(a: UnlearningAudit) -> Verdict:
     """Return the verdict on a model that was made to forget."""
     f = a.found
     state = a.state
     if state == "cannot be told":
         return _verdict_untold(a)
-    found = grade(a)
+    # The graver of two grades: by the AUC on either side of 1/2, which counts by the end of its
+    # interval that is nearer to 1/2, and by a few records.
+    found = grades.NONE
+    if state != "nothing found":
+        average = grades.grade_of(max(f.after.low, 1 - f.after.high), CUTS)
+        # Records that stand out are graded at both ends: known, and avoided.
+        few = (grade_of_few(x) for x in (f.few_known, f.few_avoided) if x is not None)
+        found = grades.gravest((average, *few))
     # The average is within chance: only single records leak.
     by_few = state != "nothing found" and f.after.low <= 0.5 <= f.after.high
     some = (
