@@ -305,6 +305,7 @@ PARQUET_DAMAGE = (
 # Bytes of a cell in memory, at least.
 _CELL = 8
 
+_CONTROL = r"[\x00-\x08\x0e-\x1f]"
 _UUID = 16
 """Bytes of a UUID."""
 
@@ -427,7 +428,23 @@ def _readable(table: pa.Table) -> pa.Table:
             except pa.ArrowInvalid:
                 column = column.cast(pa.string())
         elif any(is_one(column.type) for is_one in of_bytes):
-            column = _text(column)
+            # Texts if they are UTF-8 without control characters; else UUIDs if every value has
+            # their 16 bytes, or hex.
+            if kind.is_fixed_size_binary(column.type):
+                column = column.cast(pa.binary())
+            try:
+                texts = column.cast(pa.large_string())
+                plain = not pc.any(pc.match_substring_regex(texts, _CONTROL)).as_py()
+            except pa.ArrowInvalid:
+                plain = False
+            if not plain:
+                of_uuids = pc.all(pc.equal(pc.binary_length(column), _UUID)).as_py()
+                values = (
+                    None if value is None else str(UUID(bytes=value)) if of_uuids else value.hex()
+                    for value in column.to_pylist()
+                )
+                texts = pa.chunked_array([pa.array(values, pa.large_string())])
+            column = texts
         elif kind.is_integer(column.type) and 0 < column.null_count < len(column):
             ends = pc.min_max(column).as_py()
             if max(-ends["min"], ends["max"]) >= 2**53:
@@ -435,28 +452,3 @@ def _readable(table: pa.Table) -> pa.Table:
         if column.type != field.type:
             table = table.set_column(place, field.name, column)
     return table
-
-
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return bytes as texts if they are UTF-8 without control characters, else as UUIDs or hex.
-
-    UUIDs if every value has 16 bytes.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_fixed_size_binary(column.type):
-        column = column.cast(pa.binary())
-    try:
-        texts = column.cast(pa.large_string())
-        if not pc.any(pc.match_substring_regex(texts, r"[\x00-\x08\x0e-\x1f]")).as_py():
-            return texts
-    except pa.ArrowInvalid:
-        pass
-    # UUIDs are 16 bytes.
-    of_uuids = pc.all(pc.equal(pc.binary_length(column), _UUID)).as_py()
-    values = (
-        None if value is None else str(UUID(bytes=value)) if of_uuids else value.hex()
-        for value in column.to_pylist()
-    )
-    return pa.chunked_array([pa.array(values, pa.large_string())])

@@ -125,17 +125,17 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     1.74
     """
     checks.below_one(delta, "delta")
-
-    def most(epsilon: float, fpr: Floats) -> Floats:
-        first = math.exp(epsilon) * fpr + delta
-        second = 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr)
-        return np.minimum(np.minimum(first, second), 1.0)
-
     return _largest(
         counts,
         line,
         level,
-        most=most,
+        most=lambda epsilon, fpr: np.minimum(
+            np.minimum(
+                math.exp(epsilon) * fpr + delta,
+                1.0 - math.exp(-epsilon) * (1.0 - delta - fpr),
+            ),
+            1.0,
+        ),
         # The false-positive rate at which both lines meet.
         corner=lambda epsilon: (1.0 - delta) / (1.0 + math.exp(epsilon)),
         end=LARGEST_EPSILON,

@@ -14,6 +14,7 @@ import sys
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -143,13 +144,41 @@ class EndpointModel:
             ) from error
 
     def _asked(self, body: bytes) -> Mapping[str, object]:
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        headers = {"Content-Type": "application/json"}
+        # Read only when it is sent, so that it is neither stored nor shown.
+        key = os.environ.get(API_KEY, "").strip()
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
+        if key:
+            host = str(parts.hostname)
+            try:
+                is_local = ip_address(host).is_loopback
+            except ValueError:  # a name
+                is_local = host == "localhost"
+            if parts.scheme != "https" and not is_local:
+                raise InputError(
+                    f"the key in {API_KEY} is sent over https, or to this machine, got the "
+                    f"address of {parts.hostname} with http: use https, or unset the variable"
+                )
+            headers["Authorization"] = f"Bearer {key}"
         told = ""
         for attempt in range(self.tries):
             if attempt:
                 # Twice as long before each further try.
                 time.sleep(_WAIT * 2 ** (attempt - 1))
             try:
-                status, content = self._sent(body)
+                # Redirections and proxies are not used.
+                with closing(
+                    kind(str(parts.hostname), parts.port, timeout=self.timeout)
+                ) as connection:
+                    connection.request(
+                        "POST", f"{parts.path.rstrip('/')}/completions", body, headers
+                    )
+                    answer = connection.getresponse()
+                    status = answer.status
+                    content = answer.read(_LARGEST_ANSWER)
             except (OSError, HTTPException) as error:
                 told = f"does not answer ({error or type(error).__name__})"
                 continue
@@ -164,7 +193,7 @@ class EndpointModel:
             inner = said.get("error", said)
             message = inner.get("message") if isinstance(inner, dict) else inner
             reason = str(message or "").strip()
-            if key := _key():
+            if key:
                 reason = reason.replace(key, "***")
             first = (reason.splitlines() or ["it does not say why"])[0][:200]
             told = f"refuses with status {status} ({first})"
@@ -172,40 +201,6 @@ class EndpointModel:
             if status != 429 and status < 500:
                 break
         raise InputError(f"the server at {self.url} {told}: check its address and the model's name")
-
-    def _sent(self, body: bytes) -> tuple[int, bytes]:
-        """Return status and content of an answer; redirections and proxies are not used."""
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = kind(str(parts.hostname), parts.port, timeout=self.timeout)
-        try:
-            path = f"{parts.path.rstrip('/')}/completions"
-            headers = {"Content-Type": "application/json"}
-            if key := _key():
-                host = str(parts.hostname)
-                try:
-                    is_local = ip_address(host).is_loopback
-                except ValueError:  # a name
-                    is_local = host == "localhost"
-                if parts.scheme != "https" and not is_local:
-                    raise InputError(
-                        f"the key in {API_KEY} is sent over https, or to this machine, got the "
-                        f"address of {parts.hostname} with http: use https, or unset the variable"
-                    )
-                headers["Authorization"] = f"Bearer {key}"
-            connection.request("POST", path, body, headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read(_LARGEST_ANSWER)
-        finally:
-            connection.close()
-
-
-def _key() -> str:
-    """Return the key; read only when it is sent, so that it is neither stored nor shown."""
-    key = os.environ.get(API_KEY, "").strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
-    return key
 
 
 AnyModel = Model | EndpointModel

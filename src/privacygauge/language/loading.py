@@ -339,8 +339,7 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     InputError
         If it holds no model, or a model of neither kind.
     """
-    # Of an adapter, its base tells the kind.
-    found, heads = _find_kind(model_settings(parts_of(path, base)[0]))
+    found, heads = known_kind(path, base)
     if any(name.endswith("ForSequenceClassification") for name in heads):
         raise InputError(
             f"{path} must hold a masked or a causal language model, got a classifier of texts "
@@ -355,30 +354,27 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     return found
 
 
-def known_kind(path: str | Path, base: str | Path | None = None) -> Kind | None:
-    """Return the kind as `model_kind` does, or None for a model of neither kind.
+def known_kind(path: str | Path, base: str | Path | None = None) -> tuple[Kind | None, list[str]]:
+    """Return the kind as `model_kind` does, None for neither kind, and the classes it was saved as.
 
     Raises
     ------
     InputError
         If the folder holds no model.
     """
-    return _find_kind(model_settings(parts_of(path, base)[0]))[0]
+    # Of an adapter, its base tells the kind.
+    settings = model_settings(parts_of(path, base)[0])
+    heads = settings.get("architectures") or []
+    heads = [str(name) for name in heads] if isinstance(heads, list) else []
+    # A decoder reads from left to right, and so does the language model of one that reads images.
+    reads_on = settings.get("is_encoder_decoder") is True or has_language_model_inside(settings)
+    return ("causal" if reads_on else kind_of(heads)), heads
 
 
 def kind_of(heads: Sequence[str]) -> Kind | None:
     """Return the kind of a model by the names of its classes, or None for neither kind."""
     kinds = (kind for kind, endings in _HEADS.items() if any(x.endswith(endings) for x in heads))
     return next(kinds, None)
-
-
-def _find_kind(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
-    """Return the kind of a model by its settings, and the classes that it was saved as."""
-    heads = settings.get("architectures") or []
-    heads = [str(name) for name in heads] if isinstance(heads, list) else []
-    # A decoder reads from left to right, and so does the language model of one that reads images.
-    reads_on = settings.get("is_encoder_decoder") is True or has_language_model_inside(settings)
-    return ("causal" if reads_on else kind_of(heads)), heads
 
 
 def has_language_model_inside(settings: Mapping[str, Any]) -> bool:

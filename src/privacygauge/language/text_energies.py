@@ -115,7 +115,7 @@ def load_either(
     InputError
         As in `load_masked` and `load_causal`.
     """
-    load = load_masked if known_kind(path, base) == "masked" else load_causal
+    load = load_masked if known_kind(path, base)[0] == "masked" else load_causal
     return load(path, device=device, precision=precision, base=base)
 
 

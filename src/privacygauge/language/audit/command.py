@@ -301,7 +301,7 @@ class LanguageRequest(Request):
         kind = self.kind or model_kind(self.target, self.base)
         given = (("target", self.target, self.base), ("reference", self.reference, None))
         for role, path, base in given:
-            named = None if path is None else known_kind(path, base)
+            named = None if path is None else known_kind(path, base)[0]
             # A folder need not say its kind.
             if named not in (None, kind):
                 raise InputError(
