@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -432,19 +432,6 @@ def move_to_device(module: Any, device: str) -> None:
         module.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device must be one that torch can use, got {device!r}") from error
-
-
-def settle_precision(module: Any, asked: str, device: str, limit: int) -> Precision:
-    """Return the precision in which a module runs, after converting its weights to it."""
-    import torch
-
-    found = stored_as(module) if asked == "own" else asked
-    if asked == "faster":
-        plain = not module.config.is_encoder_decoder and device != "auto"
-        found = faster_precision(module, device, limit) if plain else "float32"
-    if found not in BITS and found != stored_as(module):
-        module.to(getattr(torch, found))
-    return cast(Precision, found)
 
 
 def stored_as(module: Any) -> str:

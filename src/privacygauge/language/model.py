@@ -22,6 +22,7 @@ from privacygauge.language.loading import (
     Precision,
     add_adapter,
     check_precision,
+    faster_precision,
     has_language_model_inside,
     kind_of,
     model_settings,
@@ -29,7 +30,6 @@ from privacygauge.language.loading import (
     move_to_device,
     parts_of,
     read_module,
-    settle_precision,
     sha256_of,
     stored_as,
 )
@@ -494,17 +494,28 @@ def _place_module(
     stored: str,
 ) -> Source:
     """Move `module` to its device; return its source, with precision and device."""
+    import torch
+
     # Spread or quantised models were placed when they were loaded.
     if device != "auto" and precision not in BITS:
         move_to_device(module, device)
-    taken = settle_precision(module, precision, device, most_tokens(module, 48))
+    # The precision in which the module runs, after its weights are converted to it.
+    saved = stored_as(module)
+    taken = saved if precision == "own" else precision
+    if precision == "faster":
+        plain = not module.config.is_encoder_decoder and device != "auto"
+        taken = "float32"
+        if plain:
+            taken = faster_precision(module, device, most_tokens(module, 48))
+    if taken not in BITS and taken != saved:
+        module.to(getattr(torch, taken))
     folder, adapter = parts
     base = None if adapter is None else str(folder.resolve())
     path = str((adapter or folder).resolve())
     return Source(
         path=path,
         device=device,
-        precision=taken,
+        precision=cast(Precision, taken),
         weights=sha256_of(folder, adapter),
         windows=windows,
         stored=stored,
