@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.archives import PART, SMALL, check_size, read_npz
+from privacygauge.datasets import archives
+from privacygauge.datasets.archives import check_size, read_npz
 from privacygauge.errors import InputError
 from privacygauge.runs.results import check_writable, write_all
 
@@ -151,9 +152,9 @@ def content_of(path: Path) -> bytes:
             # A gzip file states no trustworthy size: the count of what has come so far is checked.
             stream = gzip.GzipFile(fileobj=file)
             content = io.BytesIO()
-            while part := stream.read(PART):
+            while part := stream.read(archives.PART):
                 content.write(part)
-                if content.tell() > SMALL:
+                if content.tell() > archives.SMALL:
                     check_size(path, size, content.tell())
             return content.getvalue()
         except (OSError, EOFError, zlib.error) as error:
