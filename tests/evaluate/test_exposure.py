@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.evaluate.exposure import exposures
+from privacygauge.evaluate.canaries import exposures
 from tests.thorough import times
 
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.extremes import ParetoTail, standing_apart
-from privacygauge.evaluate.tail import tail
+from privacygauge.evaluate.tail import ParetoTail, standing_apart, tail
 
 
 def rows_of_another_kind(rng, size):

@@ -8,7 +8,7 @@ from scipy.stats import binom, norm
 
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
-from privacygauge.evaluate.few_fits import guessed_in_fits
+from privacygauge.evaluate.canaries import guessed_in_fits
 from privacygauge.evaluate.rates import share
 from tests.thorough import crossed, times
 

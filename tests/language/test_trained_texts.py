@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language.conversations import ChatForm, TrainingForm
-from privacygauge.language.text_files import Columns, as_texts, load_texts
+from privacygauge.language.text_files import ChatForm, Columns, TrainingForm, as_texts, load_texts
 from tests.language.tiny_models import byte_pairs, made_texts
 
 pytest.importorskip("torch")

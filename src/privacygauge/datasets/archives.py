@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -29,8 +27,8 @@ SMALL = 2**28
 EXPANSION = 100
 """Largest ratio of unpacked to packed size of a file that unpacks to more than `SMALL`."""
 
-# Bytes read at a time.
-_PART = 2**20
+PART = 2**20
+"""Bytes read at a time."""
 
 
 def check_size(path: Path | str, there: int, promised: int) -> None:
@@ -60,23 +58,6 @@ def check_size(path: Path | str, there: int, promised: int) -> None:
             f"{path} takes {bytes_text(promised)} of memory, and {bytes_text(free_memory())} are "
             "free: give fewer rows, or use a larger machine"
         )
-
-
-def read_unpacked(stream: IO[bytes] | gzip.GzipFile, path: Path, there: int) -> bytes:
-    """Return all bytes of a stream that unpacks a file of `there` bytes, with checks on the way.
-
-    Raises
-    ------
-    InputError
-        As in `check_size`.
-    """
-    # A gzip file states no trustworthy size: the count of what has come so far is checked.
-    content = io.BytesIO()
-    while part := stream.read(_PART):
-        content.write(part)
-        if content.tell() > SMALL:
-            check_size(path, there, content.tell())
-    return content.getvalue()
 
 
 def require_once(path: Path, names: Sequence[str]) -> None:
@@ -157,7 +138,17 @@ def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], 
     fields = dict(zip(found.groups()[::2], found.groups()[1::2], strict=True))
     if len(fields) < 3 or fields["fortran_order"] not in ("True", "False"):
         raise HeadError("its head is not one that numpy.save writes")
-    dtype = _dtype(fields["descr"])
+    # Objects, alone or as a field of records, have an error of their own with its own way out.
+    described = fields["descr"]
+    plain = _PLAIN.fullmatch(described)
+    if described.strip("'").lstrip("|<>=") == "O" or "O'" in described:
+        raise ObjectError("it holds Python objects")
+    if not plain:
+        raise HeadError("it must hold plain numbers or texts")
+    try:
+        dtype: np.dtype[Any] = np.dtype(plain[1])
+    except (TypeError, ValueError) as error:
+        raise HeadError("it must hold plain numbers or texts") from error
     lengths = _SHAPE.fullmatch(fields["shape"])
     shape = tuple(int(d) for d in lengths[1].split(",") if d.strip()) if lengths else ()
     # 32 is the most dimensions of numpy before version 2.
@@ -167,19 +158,6 @@ def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], 
     if not n_bytes and prod(d for d in shape if d) > _MOST_EMPTY:
         raise HeadError(f"its head promises the shape {shape} without values")
     return shape, fields["fortran_order"] == "True", dtype, n_bytes
-
-
-def _dtype(text: str) -> np.dtype[Any]:
-    # Objects, alone or as a field of records, have an error of their own with its own way out.
-    plain = _PLAIN.fullmatch(text)
-    if text.strip("'").lstrip("|<>=") == "O" or "O'" in text:
-        raise ObjectError("it holds Python objects")
-    if not plain:
-        raise HeadError("it must hold plain numbers or texts")
-    try:
-        return np.dtype(plain[1])
-    except (TypeError, ValueError) as error:
-        raise HeadError("it must hold plain numbers or texts") from error
 
 
 def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArray[Any]:
@@ -212,9 +190,9 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
     check_size(path, there, n_bytes)
     # In parts, since an archive's stream keeps a copy of each read.
     values = np.empty(n_bytes, np.uint8)
-    for begin in range(0, n_bytes, _PART):
-        part = stream.read(min(_PART, n_bytes - begin))
-        if len(part) < min(_PART, n_bytes - begin):
+    for begin in range(0, n_bytes, PART):
+        part = stream.read(min(PART, n_bytes - begin))
+        if len(part) < min(PART, n_bytes - begin):
             raise HeadError("it is cut off")
         values[begin : begin + len(part)] = np.frombuffer(part, np.uint8)
     array: NDArray[Any] = values.view(dtype) if n_bytes else np.empty(prod(shape), dtype)
@@ -225,30 +203,6 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
         if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
             raise HeadError("it holds texts that are not Unicode")
     return array.reshape(shape, order="F" if by_column else "C")
-
-
-def read_npy(path: Path, what: str) -> NDArray[Any]:
-    """Return the array of numbers or texts in an existing npy file.
-
-    Parameters
-    ----------
-    path : Path
-    what : str
-        Name of the values in messages, such as ``labels``.
-
-    Raises
-    ------
-    InputError
-        One line: the file, the fault, and the way out.
-    """
-    try:
-        with path.open("rb") as stream:
-            return read_stream_array(stream, path.stat().st_size, path)
-    except (HeadError, MemoryError) as error:
-        raise InputError(
-            f"{path} is damaged or no npy file of numbers ({_reason(error)}): write the {what} "
-            "with numpy.save"
-        ) from error
 
 
 def read_npz(path: Path) -> Content:
@@ -306,7 +260,7 @@ def read_npz(path: Path) -> Content:
     except (InputError, PermissionError):
         raise
     except damaged as error:
-        raise InputError(f"{path} is damaged or no npz file ({_reason(error)})") from error
+        raise InputError(f"{path} is damaged or no npz file ({damage(error)})") from error
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
@@ -323,7 +277,8 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDAr
         raise InputError(f"{path} is damaged or no npz file ({name[:60]!r}: {error})") from error
 
 
-def _reason(error: BaseException) -> str:
+def damage(error: BaseException) -> str:
+    """Return the reason why an array or an archive cannot be read, in one line."""
     if isinstance(error, MemoryError):
         return "it does not fit into memory"
     if isinstance(error, zipfile.BadZipFile) and "not a zip" in str(error):
@@ -350,6 +305,7 @@ PARQUET_DAMAGE = (
 # Bytes of a cell in memory, at least.
 _CELL = 8
 
+_CONTROL = r"[\x00-\x08\x0e-\x1f]"
 _UUID = 16
 """Bytes of a UUID."""
 
@@ -371,6 +327,7 @@ def read_parquet(path: Path, without: Collection[str] = ()) -> pa.Table:
         If the file cannot be read.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -387,7 +344,24 @@ def read_parquet(path: Path, without: Collection[str] = ()) -> pa.Table:
         ]
         cells = sum(max(_CELL * part.num_values, part.total_uncompressed_size) for part in parts)
         check_size(path, path.stat().st_size, max(cells, index.num_rows * index.num_columns))
-        _check_text_columns(path, file.schema_arrow, there)
+        # The total length of texts by their dictionaries: one long text may be in every row.
+        kind = pa.types
+        texts = []
+        for name in there:
+            of = file.schema_arrow.field(name).type
+            if kind.is_large_string(of) or kind.is_string(of) or kind.is_binary(of):
+                texts.append(name)
+        total = 0
+        with pq.ParquetFile(path, read_dictionary=texts) as coded:
+            for number in range(coded.num_row_groups if texts else 0):
+                for column in coded.read_row_group(number, columns=texts).columns:
+                    for chunk in column.chunks:
+                        if kind.is_dictionary(chunk.type):
+                            lengths = pc.binary_length(chunk.dictionary)
+                            used = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
+                            of_used = lengths.to_numpy(zero_copy_only=False)[used]
+                            total += int(of_used.sum(dtype=np.int64))
+                check_size(path, path.stat().st_size, total)
         table = file.read(columns=there, use_pandas_metadata=True)
         table.validate(full=True)  # texts may not be UTF-8
         table = _readable(table)
@@ -405,7 +379,7 @@ def first_texts(path: Path, n: int) -> dict[str, list[str | None]]:
     kind = pa.types
     try:
         # Read as it streams: a group of rows may be larger than the memory.
-        with pq.ParquetFile(path, buffer_size=_PART, pre_buffer=False) as file:
+        with pq.ParquetFile(path, buffer_size=PART, pre_buffer=False) as file:
             schema = file.schema_arrow
             names = [
                 field.name
@@ -445,10 +419,32 @@ def _readable(table: pa.Table) -> pa.Table:
             column = pa.chunked_array(
                 [chunk.storage for chunk in column.chunks], column.type.storage_type
             )
-        if pa.types.is_decimal(column.type):
-            column = _number(column)
+        if kind.is_decimal(column.type) and column.type.scale > 0:
+            column = column.cast(pa.float64())
+        elif kind.is_decimal(column.type):
+            # Whole decimals stay exact: a float would round above 2^53.
+            try:
+                column = column.cast(pa.int64())
+            except pa.ArrowInvalid:
+                column = column.cast(pa.string())
         elif any(is_one(column.type) for is_one in of_bytes):
-            column = _text(column)
+            # Texts if they are UTF-8 without control characters; else UUIDs if every value has
+            # their 16 bytes, or hex.
+            if kind.is_fixed_size_binary(column.type):
+                column = column.cast(pa.binary())
+            try:
+                texts = column.cast(pa.large_string())
+                plain = not pc.any(pc.match_substring_regex(texts, _CONTROL)).as_py()
+            except pa.ArrowInvalid:
+                plain = False
+            if not plain:
+                of_uuids = pc.all(pc.equal(pc.binary_length(column), _UUID)).as_py()
+                values = (
+                    None if value is None else str(UUID(bytes=value)) if of_uuids else value.hex()
+                    for value in column.to_pylist()
+                )
+                texts = pa.chunked_array([pa.array(values, pa.large_string())])
+            column = texts
         elif kind.is_integer(column.type) and 0 < column.null_count < len(column):
             ends = pc.min_max(column).as_py()
             if max(-ends["min"], ends["max"]) >= 2**53:
@@ -456,64 +452,3 @@ def _readable(table: pa.Table) -> pa.Table:
         if column.type != field.type:
             table = table.set_column(place, field.name, column)
     return table
-
-
-def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    # Whole decimals stay exact: a float would round above 2^53.
-    if column.type.scale > 0:
-        return column.cast(pa.float64())
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column.cast(pa.string())
-
-
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return bytes as texts if they are UTF-8 without control characters, else as UUIDs or hex.
-
-    UUIDs if every value has 16 bytes.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_fixed_size_binary(column.type):
-        column = column.cast(pa.binary())
-    try:
-        texts = column.cast(pa.large_string())
-        if not pc.any(pc.match_substring_regex(texts, r"[\x00-\x08\x0e-\x1f]")).as_py():
-            return texts
-    except pa.ArrowInvalid:
-        pass
-    # UUIDs are 16 bytes.
-    if pc.all(pc.equal(pc.binary_length(column), _UUID)).as_py():
-        return _convert_values(column, lambda value: str(UUID(bytes=value)))
-    return _convert_values(column, bytes.hex)
-
-
-def _convert_values(column: pa.ChunkedArray, written: Callable[[bytes], str]) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    values = (None if value is None else written(value) for value in column.to_pylist())
-    return pa.chunked_array([pa.array(values, pa.large_string())])
-
-
-def _check_text_columns(path: Path, schema: pa.Schema, names: Collection[str]) -> None:
-    """Check the total length of texts by their dictionaries: one long text may be in every row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    texts = [x for x in names if pa.types.is_large_string(t := schema.field(x).type)
-             or pa.types.is_string(t) or pa.types.is_binary(t)]  # fmt: skip
-    total = 0
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
-        for group in range(file.num_row_groups if texts else 0):
-            for column in file.read_row_group(group, columns=texts).columns:
-                for chunk in column.chunks:
-                    if pa.types.is_dictionary(chunk.type):
-                        lengths = pc.binary_length(chunk.dictionary).to_numpy(zero_copy_only=False)
-                        used = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
-                        total += int(lengths[used].sum(dtype=np.int64))
-            check_size(path, path.stat().st_size, total)

@@ -76,7 +76,24 @@ def as_canaries(
     if isinstance(given, str | Path):
         path = Path(given)
         if path.name.lower().endswith(LINES):
-            return _of_columns(_of_lines(path, unit), str(given), unit)
+            lines = read_json_lines(path, "canary")
+            if not lines:
+                raise InputError(f"{path} is empty")
+            # Columns of the first line; later lines must have all that are needed.
+            names = list(lines[0][1])
+            known = [key for key in ("id", unit, *_NEEDED) if key in names]
+            for number, row in lines:
+                for key in known:
+                    if row.get(key) is None:
+                        raise InputError(
+                            f"{path}: line {number} has no {key}; every line must have one"
+                        )
+                    if key in _NEEDED and not isinstance(row[key], bool | int | float):
+                        raise InputError(f"{path}: line {number}: {key} must be a number")
+            found = {key: np.array([row[key] for _, row in lines]) for key in known}
+            # The other names are kept for the message about missing columns.
+            every = {**{key: np.empty(0) for key in names}, **found}
+            return _of_columns(every, str(given), unit)
         content = read_content(path, "canary", names=("id", unit))
         columns = content if isinstance(content, Mapping) else _of_frame(content, unit)
         return _of_columns(columns, str(given), unit)
@@ -161,24 +178,6 @@ def _of_frame(frame: pd.DataFrame, unit: str) -> dict[str, NDArray[Any]]:
             raise InputError(f"column {name} must have a value in every row, got none in row {row}")
     # The names of all columns are kept for the message about those that are missing.
     return {str(name): frame[name].to_numpy() for name in frame.columns}
-
-
-def _of_lines(path: Path, unit: str) -> dict[str, NDArray[Any]]:
-    rows = read_json_lines(path, "canary")
-    if not rows:
-        raise InputError(f"{path} is empty")
-    # Columns of the first line; later lines must have all that are needed.
-    names = list(rows[0][1])
-    known = [name for name in ("id", unit, *_NEEDED) if name in names]
-    for number, row in rows:
-        for name in known:
-            if row.get(name) is None:
-                raise InputError(f"{path}: line {number} has no {name}; every line must have one")
-            if name in _NEEDED and not isinstance(row[name], bool | int | float):
-                raise InputError(f"{path}: line {number}: {name} must be a number")
-    found = {name: np.array([row[name] for _, row in rows]) for name in known}
-    # The other names are kept for the message about missing columns.
-    return {**{name: np.empty(0) for name in names}, **found}
 
 
 def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> CanaryScores:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.archives import check_size, read_npz, read_unpacked
+from privacygauge.datasets import archives
+from privacygauge.datasets.archives import check_size, read_npz
 from privacygauge.errors import InputError
 from privacygauge.runs.results import check_writable, write_all
 
@@ -148,7 +149,14 @@ def content_of(path: Path) -> bytes:
             check_size(path, size, size)
             return file.read()
         try:
-            return read_unpacked(gzip.GzipFile(fileobj=file), path, size)
+            # A gzip file states no trustworthy size: the count of what has come so far is checked.
+            stream = gzip.GzipFile(fileobj=file)
+            content = io.BytesIO()
+            while part := stream.read(archives.PART):
+                content.write(part)
+                if content.tell() > archives.SMALL:
+                    check_size(path, size, content.tell())
+            return content.getvalue()
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{path} is damaged ({error}): remove it, or get it again") from error
 
@@ -190,26 +198,27 @@ def _numbers(path: str | Path, sha256: str | None) -> Bytes:
         ) from error
 
 
-def _binary(features: Bytes, name: str) -> Bytes:
-    """Return features if all are 0 or 1."""
+def _features_and_classes(
+    features: Bytes, labels: Bytes, names: tuple[str, str]
+) -> tuple[Bytes, Ints]:
+    """Return features that are all 0 or 1, and classes in 0..99 from labels in 1..100."""
     bad = np.argwhere(features > 1)
     if len(bad):
         row, column = bad[0]
         raise InputError(
-            f"{name} must hold features of 0 and 1, got {features[row, column]} in row {row}"
+            f"{names[0]} must hold features of 0 and 1, got {features[row, column]} in row {row}"
         )
-    return features
-
-
-def _from_one(labels: Bytes, n_classes: int, name: str) -> Ints:
-    """Return labels in 0..n_classes-1 from labels in 1..n_classes."""
-    bad = np.flatnonzero((labels < 1) | (labels > n_classes))
-    if len(bad):
+    outside = np.flatnonzero((labels < 1) | (labels > _N_CLASSES))
+    if len(outside):
+        row = outside[0]
         raise InputError(
-            f"{name} must hold labels in 1..{n_classes}, got {labels[bad[0]]} in row {bad[0]}"
+            f"{names[1]} must hold labels in 1..{_N_CLASSES}, got {labels[row]} in row {row}"
         )
-    return labels.astype(np.int64) - 1
+    return features, labels.astype(np.int64) - 1
 
+
+_N_CLASSES = 100
+"""Number of groups in Purchase100, and of procedures in Texas100."""
 
 N_FEATURES = 600
 """Number of products in Purchase100."""
@@ -242,7 +251,7 @@ def purchase100(path: str | Path, *, sha256: str | None = None) -> tuple[Bytes, 
         raise InputError(
             f"{name} must have {1 + N_FEATURES} columns, the group first, got {table.shape[1]}"
         )
-    return _binary(table[:, 1:], name), _from_one(table[:, 0], 100, name)
+    return _features_and_classes(table[:, 1:], table[:, 0], (name, name))
 
 
 def texas100(
@@ -285,7 +294,7 @@ def texas100(
         raise InputError(
             f"{names[0]} and {names[1]} must have as many lines, got {len(x)} and {len(known)}"
         )
-    return _binary(x, names[0]), _from_one(known[:, 0], 100, names[1])
+    return _features_and_classes(x, known[:, 0], names)
 
 
 LOCATION30 = (5_010, 446, 30)

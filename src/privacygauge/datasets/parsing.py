@@ -143,11 +143,13 @@ def days_of(column: pd.Series[Any]) -> Floats | None:
     """
     import pandas as pd
 
+    epoch = np.datetime64(0, "us")
     if column.dtype.kind == "M":
         there = (
             column.dt.tz_convert(None) if isinstance(column.dtype, pd.DatetimeTZDtype) else column
         )
-        return _days(there.to_numpy().astype("datetime64[us]"))
+        days = (there.to_numpy().astype("datetime64[us]") - epoch) / _DAY
+        return np.asarray(days, dtype=np.float64)
     if pd.api.types.infer_dtype(column, skipna=True) not in ("string", "date", "datetime"):
         return None
     codes, values = pd.factorize(column, use_na_sentinel=True)
@@ -157,7 +159,7 @@ def days_of(column: pd.Series[Any]) -> Floats | None:
     if not found or any(not np.array_equal(found[0], other) for other in found[1:]):
         return None
     # Code -1, a missing value, picks the last entry.
-    return np.append(_days(found[0]), np.nan)[codes]
+    return np.append(np.asarray((found[0] - epoch) / _DAY, np.float64), np.nan)[codes]
 
 
 def dates_of(days: Floats) -> NDArray[np.datetime64]:
@@ -190,8 +192,3 @@ def _dates(texts: list[str], form: re.Pattern[str]) -> NDArray[np.datetime64] | 
     except ValueError:  # such as the 30th of February
         return None
     return local - np.array(ahead, "timedelta64[m]") if found else None
-
-
-def _days(dates: NDArray[np.datetime64]) -> Floats:
-    days = (dates - np.datetime64(0, "us")) / _DAY
-    return np.asarray(days, dtype=np.float64)

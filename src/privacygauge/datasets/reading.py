@@ -231,7 +231,7 @@ def _beginning(path: Path, most: int) -> str:
 
     They alone are unpacked: a packed file may hold far more than memory does, in one line.
     """
-    opened = gzip.open if _is_packed(path) else open
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opened(path, "rb") as stream:
             # A character has at most four bytes.
@@ -314,7 +314,7 @@ def _unpack(path: Path) -> bytes | None:
 
     Others are plain csv files, which are read in place.
     """
-    if not _is_packed(path):
+    if path.suffix.lower() != ".gz":
         with path.open("rb") as stream:
             first = stream.read(16)
         if not first.startswith(_UTF16) and not _SEPARATOR_LINE.match(first):
@@ -326,15 +326,6 @@ def _unpack(path: Path) -> bytes | None:
         return _as_plain_csv(content)
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-16 ({error.reason}): save it as UTF-8") from error
-
-
-def _is_utf16(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(2).startswith(_UTF16)
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 def read_array(path: Path, what: str) -> NDArray[Any]:
@@ -352,7 +343,14 @@ def read_array(path: Path, what: str) -> NDArray[Any]:
         One line: the file, the fault, and the way out.
     """
     with _readable(path, what):
-        return archives.read_npy(path, what)
+        try:
+            with path.open("rb") as stream:
+                return archives.read_stream_array(stream, path.stat().st_size, path)
+        except (archives.HeadError, MemoryError) as error:
+            raise InputError(
+                f"{path} is damaged or no npy file of numbers ({archives.damage(error)}): write "
+                f"the {what} with numpy.save"
+            ) from error
 
 
 def read_text(path: Path, what: str) -> str:
@@ -370,8 +368,14 @@ def read_text(path: Path, what: str) -> str:
     InputError
         One line: the file, the fault, and the way out.
     """
+    url = url_of(path)
     try:
-        with _local_copy(path) as file, _readable(file, what):
+        with contextlib.ExitStack() as stack:
+            file = path
+            if url is not None:
+                # A temporary copy, which is removed once it is read.
+                file = copy_object(url, Path(stack.enter_context(scratch()), path.name))
+            stack.enter_context(_readable(file, what))
             return content_of(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
@@ -392,17 +396,6 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{place_text(path)} is not TOML: {error}") from error
-
-
-@contextmanager
-def _local_copy(path: Path) -> Iterator[Path]:
-    """Yield the file itself, or a temporary copy of a file at a URL."""
-    url = url_of(path)
-    if url is None:
-        yield path
-        return
-    with scratch() as folder:
-        yield copy_object(url, Path(folder, path.name))
 
 
 def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
@@ -546,6 +539,8 @@ def _read_table(
     without: Collection[str],
     missing: Collection[str],
 ) -> pd.DataFrame:
+    import pandas as pd
+
     if is_csv(path):
         found = separator_of(path, separator)
         # In parts (low_memory) pandas could read both 1 and "1" in one column.
@@ -560,11 +555,34 @@ def _read_table(
         )
         read = read.assign(**_codes(path, found, read))
         words = MISSING.union(missing)
-        columns = {
-            str(name): _as_named(column) if name in names else _without_words(column, words)
-            for name, column in read.items()
-            if column.dtype.kind not in "biuf"
-        }
+        columns: dict[str, pd.Series[Any]] = {}
+        for name, column in read.items():
+            if column.dtype.kind in "biuf":
+                continue
+            if name in names:
+                # As written; as numbers only if each is a whole number in its usual form, of at
+                # most 18 digits, which fit into 64 bits.
+                ids = column.str.strip()
+                plain = r"0|-?[1-9]\d{0,17}"
+                if ids.isna().any() or not ids.str.fullmatch(plain).all():
+                    columns[str(name)] = ids.mask(ids == "")
+                else:
+                    columns[str(name)] = ids.astype(np.int64)
+                continue
+            # Words are gaps if all other texts are numbers or the like. Numbers are converted;
+            # dates and amounts stay texts.
+            gaps = column.isin(words)
+            others = column[~gaps].dropna()
+            if not gaps.any() or not len(others):
+                continue
+            if others.str.fullmatch(_CODE, na=False).any():
+                continue
+            # `reindex` brings the gaps back: they are not among the others.
+            values = pd.to_numeric(others, errors="coerce")
+            if values.notna().all():
+                columns[str(name)] = values.astype(np.float64).reindex(column.index)
+            elif days_of(others) is not None or amounts_of(others) is not None:
+                columns[str(name)] = column.mask(gaps)
         read = _without_missing(read.assign(**columns), missing, names)
         if found == ",":
             return read
@@ -622,16 +640,12 @@ def _codes(path: Path, separator: str, read: pd.DataFrame) -> dict[str, pd.Serie
     }
 
 
-def _has_code(texts: pd.Series[Any]) -> bool:
-    return bool(texts.str.fullmatch(_CODE, na=False).any())
-
-
 def _may_hold_codes(path: Path) -> bool:
     """Return whether some bytes of a file may be a code, much faster than its fields are read.
 
     Bytes of a packed file, or of one in UTF-16, say nothing about its fields.
     """
-    if _is_packed(path) or _is_utf16(path):
+    if path.suffix.lower() == ".gz":
         return True
     before = np.ones(256, np.bool_)
     # In 0.05, 2024-01-05 and 10:05 the zero begins no field.
@@ -640,6 +654,9 @@ def _may_hold_codes(path: Path) -> bool:
     digit[[*b"0123456789"]] = True
     last = b"\n"
     with path.open("rb") as stream:
+        if stream.read(2).startswith(_UTF16):
+            return True
+        stream.seek(0)
         while block := stream.read(_BLOCK):
             found = np.frombuffer(last + block, np.uint8)
             left = found[:-2]
@@ -669,36 +686,6 @@ def _without_missing(
     return frame.assign(**gaps)
 
 
-def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return names as written; as numbers only if each is a whole number in its usual form.
-
-    At most 18 digits, which fit into 64 bits.
-    """
-    names = column.str.strip()
-    if names.isna().any() or not names.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
-        return names.mask(names == "")
-    return names.astype(np.int64)
-
-
-def _without_words(column: pd.Series[Any], missing: Collection[str]) -> pd.Series[Any]:
-    """Return a column of texts with words as gaps if all others are numbers or the like.
-
-    Numbers are converted; dates and amounts stay texts.
-    """
-    import pandas as pd
-
-    words = column.isin(missing)
-    others = column[~words].dropna()
-    if not words.any() or not len(others) or _has_code(others):
-        return column
-    # `reindex` brings the gaps back: the words and missing values are not among the others.
-    numbers = pd.to_numeric(others, errors="coerce")
-    if numbers.notna().all():
-        return numbers.astype(np.float64).reindex(column.index)
-    is_text = days_of(others) is None and amounts_of(others) is None
-    return column if is_text else column.mask(words)
-
-
 _THOUSANDS = r"\s*-?(?:[0-9]{1,3}|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)\s*"
 _ENOUGH_POINTS = 20
 
@@ -720,24 +707,23 @@ def _thousands(
     """
     import pandas as pd
 
-    def in_thousandths(column: pd.Series[Any]) -> bool:
-        values = column.dropna().to_numpy()
-        # A number with one point between thousands was read as one below 1,000.
-        if not values.size or not (abs(values) < 1000).all():
-            return False
-        return bool((abs(values * 1000 - (values * 1000).round()) < 1e-6).all())
-
-    wanted = [
-        str(name)
-        for name, column in read.items()
-        if name not in names
-        and (
-            in_thousandths(column)
-            if column.dtype == float
-            else column.dtype.kind not in "biufmM"
-            and column.dropna().astype(str).str.fullmatch(_THOUSANDS).all()
-        )
-    ]
+    wanted = []
+    for name, column in read.items():
+        if name in names:
+            continue
+        values = column.dropna()
+        if column.dtype == float:
+            # A number with one point between thousands was read as one below 1,000.
+            fits = bool(values.size) and bool((abs(values) < 1000).all())
+            if fits:
+                thousandths = values.to_numpy() * 1000
+                fits = bool((abs(thousandths - thousandths.round()) < 1e-6).all())
+        elif column.dtype.kind in "biufmM":
+            fits = False
+        else:
+            fits = bool(values.astype(str).str.fullmatch(_THOUSANDS).all())
+        if fits:
+            wanted.append(str(name))
     if not wanted:
         return {}
     found = {}
@@ -750,7 +736,7 @@ def _thousands(
         enough = (points > 0).sum() >= _ENOUGH_POINTS and (points == 0).any()
         if not (points > 0).any() or not (certain or (points > 1).any() or enough):
             continue
-        if there.str.fullmatch(_THOUSANDS).all() and not _has_code(there):
+        if there.str.fullmatch(_THOUSANDS).all() and not there.str.fullmatch(_CODE, na=False).any():
             numbers = pd.to_numeric(there.str.replace(".", "", regex=False))
             found[str(name)] = numbers.astype(np.float64).reindex(column.index)
     return found

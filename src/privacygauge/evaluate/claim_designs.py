@@ -6,7 +6,6 @@ those of the assumed mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -275,6 +274,8 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
     If the scores are a non-normal function of a Gaussian mechanism's output, the assumption cannot
     be checked and is not made; nor is it made for fewer than 20 scores on a side.
     """
+    from scipy.stats import chi2, normaltest
+
     score = transcript.score
     secret = transcript.secret
     if min(np.count_nonzero(secret), np.count_nonzero(~secret)) < _FEWEST:
@@ -284,23 +285,21 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
         # Log-probabilities p of a classifier: their logit, log(p / (1 - p)), may be normal.
         views.append(score - np.log(-np.expm1(score)))
     sides = (~secret,) if sampled else (secret, ~secret)
-    return any(_normal([view[side] for side in sides]) for view in views)
-
-
-def _normal(sides: Sequence[Floats]) -> bool:
-    from scipy.stats import chi2, normaltest
-
-    if any(side.std() == 0 for side in sides):
-        return False
-    # Standardised, so that fourth powers neither overflow nor underflow.
-    standard = [(side - side.mean()) / side.std() for side in sides]
-    n = sum(map(len, standard))
-    ratio = sum(float(np.abs(side).sum()) for side in standard) / n
-    if ratio < _LOGISTIC_RATIO + _QUANTILE / np.sqrt(n):
-        return False
-    found = sum(normaltest(side).statistic for side in standard)
-    # Each side's statistic is chi-squared with 2 degrees of freedom.
-    return bool(chi2.sf(found, 2 * len(standard)) >= NOT_NORMAL)
+    for view in views:
+        parts = [view[side] for side in sides]
+        if any(part.std() == 0 for part in parts):
+            continue
+        # Standardised, so that fourth powers neither overflow nor underflow.
+        standard = [(part - part.mean()) / part.std() for part in parts]
+        n = sum(map(len, standard))
+        ratio = sum(float(np.abs(part).sum()) for part in standard) / n
+        if ratio < _LOGISTIC_RATIO + _QUANTILE / np.sqrt(n):
+            continue
+        found = sum(normaltest(part).statistic for part in standard)
+        # Each side's statistic is chi-squared with 2 degrees of freedom.
+        if chi2.sf(found, 2 * len(standard)) >= NOT_NORMAL:
+            return True
+    return False
 
 
 def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:

@@ -68,7 +68,7 @@ def limits_of_accuracy(
     members: tuple[int, int], others: tuple[int, int], level: float
 ) -> tuple[float, float]:
     """Return the limits of the balanced accuracy from each side's (right guesses, rows)."""
-    sides = _side(*members, level), _side(*others, level)
+    sides = [(right / n, *rates.wilson(right, n, level)) for right, n in (members, others)]
     value = sum(share for share, _, _ in sides) / 2
     # MOVER: each side's distances to its own limits, combined as if they were standard errors.
     down = np.sqrt(sum((share - low) ** 2 for share, low, _ in sides)) / 2
@@ -203,11 +203,6 @@ def _share(decisions: Decisions, rows: Bools, hit: Bools, hits: int, level: floa
     if decisions.repeated:
         return rates.proportion(hit[rows], decisions.unit[rows], level)
     return rates.share(hits, int(np.count_nonzero(rows)), level)
-
-
-def _side(right: int, n: int, level: float) -> tuple[float, float, float]:
-    """Return (share, low, high): the share of right guesses with Wilson's limits."""
-    return (right / n, *rates.wilson(right, n, level))
 
 
 def _clustered_interval(decisions: Decisions, value: float, level: float) -> Estimate:

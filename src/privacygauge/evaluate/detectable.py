@@ -12,7 +12,7 @@ from scipy.stats import binom
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
-from privacygauge.evaluate.roc import Roc, area_of_rows
+from privacygauge.evaluate.roc import Roc, area_of_curve
 
 POWER = 0.8
 """Default power: the share of audits that must detect a leak."""
@@ -74,7 +74,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
 
     def seen(shift: float) -> float:
         curves = map(Roc, inside + shift, outside)
-        lows = [area_of_rows(curve, level).low for curve in curves]
+        lows = [area_of_curve(curve, level).low for curve in curves]
         return float(np.mean(np.array(lows) > 0.5))
 
     wide = min(_FARTHEST, _WIDE * np.sqrt(1 / n_in + 1 / n_out))

@@ -349,12 +349,8 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
     different, code = np.unique(texts, return_inverse=True)
     if len(different) < 2:
         return None
-    many = len(different) > _most_levels(len(code))
+    many = len(different) > int(np.clip(len(code) // _ROWS_A_LEVEL, *MOST_LEVELS))
     return _quantile_codes(code.astype(np.float64)) if many else code
-
-
-def _most_levels(n: int) -> int:
-    return int(np.clip(n // _ROWS_A_LEVEL, *MOST_LEVELS))
 
 
 def _quantile_codes(numbers: Floats) -> Ints | None:
@@ -363,7 +359,7 @@ def _quantile_codes(numbers: Floats) -> Ints | None:
     code = np.zeros(len(numbers), np.int64)
     if known.any():
         different, place = np.unique(numbers[known], return_inverse=True)
-        if len(different) > _most_levels(len(numbers)):
+        if len(different) > int(np.clip(len(numbers) // _ROWS_A_LEVEL, *MOST_LEVELS)):
             bins = int(np.clip(len(numbers) // _ROWS_A_BIN, *_BINS))
             edges = np.unique(np.quantile(numbers[known], np.linspace(0, 1, bins + 1)[1:-1]))
             place = np.searchsorted(edges, numbers[known], side="right")

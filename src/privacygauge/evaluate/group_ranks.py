@@ -167,7 +167,14 @@ def ranked_groups(
     below.sort(key=lambda group: group.auc.high)
     n_less = int(min(np.count_nonzero(inside), np.count_nonzero(~inside)))
     n_rounds = len(np.unique(stage)) if learns.all() else 1
-    smallest = _smallest(max(float(critical[0]), beyond), n_less, n_rounds)
+    # The smallest group that is shown if ranked perfectly: the largest rank sum minus its mean,
+    # over Wilcoxon's standard deviation, with `half` on each side.
+    half = np.arange(max(SMALLEST, n_rounds), n_less + 1)
+    largest = half**2 / 2 / np.sqrt(half**2 * (2 * half + 1) / 12)
+    # Centring by round costs one degree of freedom per round.
+    largest *= np.sqrt((2 * half - n_rounds) / (2 * half - 1))
+    enough = np.flatnonzero(largest > max(float(critical[0]), beyond))
+    smallest = int(2 * half[enough[0]]) if len(enough) else None
     return RankedGroups(tuple(above), smallest, tuple(below))
 
 
@@ -297,37 +304,21 @@ def _largest_of_deals(
     step = max(1, _BLOCK // len(inside))
     for start in range(0, DEALS, step):
         deals = slice(start, min(start + step, DEALS))
-        bits = _dealt(inside, stage, deals.stop - deals.start, rng)
+        # The bits, permuted within each round, (deals, n).
+        bits = np.zeros((deals.stop - deals.start, len(inside)), np.bool_)
+        for number in np.unique(stage):
+            columns = np.flatnonzero(stage == number)
+            n_in = int(np.count_nonzero(inside[columns]))
+            if not n_in:
+                continue
+            key = rng.random((len(bits), len(columns)), np.float32)
+            # The n_in smallest keys are members. A tie at the last one adds a member, which does
+            # no harm: rank sums are standardised by the number of members.
+            last = np.partition(key, n_in - 1, axis=1)[:, n_in - 1]
+            bits[:, columns] = key <= last[:, None]
         for group in groups:
             sums = group.standardised(bits[:, group.items])
             for side, sign in enumerate((1, -1)):
                 largest = (sign * sums - behind).max(axis=1)
                 np.maximum(found[side, deals], largest, out=found[side, deals])
     return found
-
-
-def _dealt(inside: Bools, stage: Ints, deals: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return bits permuted within each round, (deals, n)."""
-    bits = np.zeros((deals, len(inside)), np.bool_)
-    for number in np.unique(stage):
-        columns = np.flatnonzero(stage == number)
-        n_in = int(np.count_nonzero(inside[columns]))
-        if not n_in:
-            continue
-        key = rng.random((deals, len(columns)), np.float32)
-        # The n_in smallest keys are members. A tie at the last one adds a member, which does no
-        # harm: rank sums are standardised by the number of members.
-        last = np.partition(key, n_in - 1, axis=1)[:, n_in - 1]
-        bits[:, columns] = key <= last[:, None]
-    return bits
-
-
-def _smallest(critical: float, most: int, n_rounds: int) -> int | None:
-    """Return the size of the smallest group that exceeds `critical` if ranked perfectly."""
-    half = np.arange(max(SMALLEST, n_rounds), most + 1)
-    # Largest rank sum minus its mean, over Wilcoxon's standard deviation, with `half` on each side.
-    standardised = half**2 / 2 / np.sqrt(half**2 * (2 * half + 1) / 12)
-    # Centring by round costs one degree of freedom per round.
-    standardised *= np.sqrt((2 * half - n_rounds) / (2 * half - 1))
-    enough = np.flatnonzero(standardised > critical)
-    return int(2 * half[enough[0]]) if len(enough) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -171,14 +171,42 @@ def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float
     """
     # Intervals at this level are jointly valid.
     each = 1 - (1 - level) / n_compared
-    accuracies = [_accuracy(e, each) for e in evaluations]
-    areas = [auc(_transcript(e), each, curve=e.roc) for e in evaluations]
-    places = _best_supported_place(accuracies), _best_supported_place(areas)
+    accuracies = []
+    transcripts = []
+    for e in evaluations:
+        # Rebuilt from the four counts: an evaluation keeps no guesses of single rows.
+        hits = e.true_positives
+        alarms = e.false_positives
+        counts = (hits, e.n_in - hits, alarms, e.n_out - alarms)
+        guess, secret = (
+            np.repeat(np.array(pattern, np.bool_), counts)
+            for pattern in ((1, 0, 1, 0), (1, 1, 0, 0))
+        )
+        accuracies.append(balanced_accuracy(Decisions(guess, secret, rule=e.rule), each))
+        # The ROC curve keeps the sorted scores of each side, which is all that the AUC needs.
+        score = np.concatenate([e.roc.members, e.roc.nonmembers])
+        transcripts.append(Transcript(score, np.arange(len(score)) < e.roc.n_in))
+    areas = [
+        auc(transcript, each, curve=e.roc)
+        for e, transcript in zip(evaluations, transcripts, strict=True)
+    ]
+    places = []
+    for together in (accuracies, areas):
+        # By lower limits: the maximum of the values would favour attacks with wide intervals. Where
+        # nothing is shown, an attack that guesses the same of every record has the highest limit,
+        # as its interval around 1/2 is narrow, and says nothing: there the values decide.
+        lows = [estimate.low for estimate in together]
+        shown = max(lows) > 0.5
+        places.append(int(np.argmax(lows if shown else [x.value for x in together])))
     accuracy, area = (
         replace(found, level=level, method=f"{found.method}, Bonferroni over {n_compared} results")
         for found in (accuracies[places[0]], areas[places[1]])
     )
-    below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
+    below = [
+        (e.title, transcript)
+        for e, transcript in zip(evaluations, transcripts, strict=True)
+        if e.auc.high < 0.5
+    ]
     turned = inverted_attacks(below, level, looks=n_compared)
     return BestAttack(
         attack=evaluations[places[0]].title,
@@ -188,32 +216,6 @@ def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float
         inverted=turned,
         highest=max(x.high for x in (*accuracies, *map(supported_accuracy, areas))),
     )
-
-
-def _best_supported_place(together: Sequence[Estimate]) -> int:
-    # By lower limits: the maximum of the values would favour attacks with wide intervals. Where
-    # nothing is shown, an attack that guesses the same of every record has the highest limit, as
-    # its interval around 1/2 is narrow, and says nothing: there the values decide.
-    lows = [estimate.low for estimate in together]
-    shown = max(lows) > 0.5
-    return int(np.argmax(lows if shown else [estimate.value for estimate in together]))
-
-
-def _accuracy(e: Evaluation, level: float) -> Estimate:
-    # Rebuilt from the four counts: an evaluation keeps no guesses of single rows.
-    hits = e.true_positives
-    alarms = e.false_positives
-    counts = (hits, e.n_in - hits, alarms, e.n_out - alarms)
-    guess, secret = (
-        np.repeat(np.array(pattern, np.bool_), counts) for pattern in ((1, 0, 1, 0), (1, 1, 0, 0))
-    )
-    return balanced_accuracy(Decisions(guess, secret, rule=e.rule), level)
-
-
-def _transcript(e: Evaluation) -> Transcript:
-    # The ROC curve keeps the sorted scores of each side, which is all that the AUC needs.
-    score = np.concatenate([e.roc.members, e.roc.nonmembers])
-    return Transcript(score, np.arange(len(score)) < e.roc.n_in)
 
 
 def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | None) -> BestAttack:
@@ -226,8 +228,13 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
     undone : BestAttack or None
         Best attack on the undefended model if the defence can be undone, else None.
     """
-    accuracy = _further_reaching(adaptive, surprised, lambda b: b.accuracy)
-    ranked = _further_reaching(adaptive, surprised, lambda b: b.auc)
+    # A higher lower limit alone may come from a narrower interval; the value must be higher too.
+    a = adaptive.accuracy
+    b = surprised.accuracy
+    accuracy = surprised if b.low > a.low and b.value > a.value else adaptive
+    a = adaptive.auc
+    b = surprised.auc
+    ranked = surprised if b.low > a.low and b.value > a.value else adaptive
     if undone is not None:
         # An adversary who can undo the defence has whichever attack is better supported.
         accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
@@ -244,12 +251,3 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
         # The people behind the data do not choose their adversary: the most successful one counts.
         highest=max(game.at_most for game in games),
     )
-
-
-def _further_reaching(
-    adaptive: BestAttack, surprised: BestAttack, reached: Callable[[BestAttack], Estimate]
-) -> BestAttack:
-    # A higher lower limit alone may come from a narrower interval; the value must be higher too.
-    a = reached(adaptive)
-    b = reached(surprised)
-    return surprised if b.low > a.low and b.value > a.value else adaptive

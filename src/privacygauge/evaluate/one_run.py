@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, expit, ndtr, ndtri
 
 from privacygauge.core import checks
@@ -77,7 +77,18 @@ def one_run_epsilon(
     array([0.  , 1.25, 5.81])
     """
     beta = 1.0 - checks.level(level)
-    r, v = _counts(n_canaries, n_guesses, n_right, delta)
+    given, hit = np.broadcast_arrays(np.asarray(n_guesses), np.asarray(n_right))
+    if given.dtype.kind not in "iu" or hit.dtype.kind not in "iu":
+        raise InputError(f"counts of guesses must be integers, got {given.dtype} and {hit.dtype}")
+    if np.any(given < 0) or np.any(given > n_canaries):
+        raise InputError(
+            f"n_guesses must be in 0..{n_canaries} (the canaries), got {given.tolist()}"
+        )
+    if np.any(hit < 0) or np.any(hit > given):
+        raise InputError(f"n_right must be in 0..n_guesses, got {hit.tolist()} of {given.tolist()}")
+    checks.below_one(delta, "delta")
+    r = given.astype(np.int64)
+    v = hit.astype(np.int64)
     # At delta = 0 the count is binomial with the probability e^epsilon / (1 + e^epsilon).
     a = np.maximum(v, 1)
     b = np.maximum(r - v + 1, 1)
@@ -191,32 +202,20 @@ def _by_trade_off(
 
     def refuted(epsilon: Floats) -> Bools:
         factor = np.exp(epsilon)
-
-        def least(x: Floats) -> Floats:
-            # Smallest FPR at TPR x on the (epsilon, delta) curve, the maximum of two lines.
-            lines = (x - delta) / factor, (1.0 - delta) - (1.0 - x) * factor
-            return np.maximum(np.maximum(*lines), 0.0)
-
-        return refuted_by(least, *counts, beta, len(epsilon))
+        # Smallest FPR at TPR x on the (epsilon, delta) curve, the maximum of two lines.
+        return refuted_by(
+            lambda x: np.maximum(
+                np.maximum((x - delta) / factor, (1.0 - delta) - (1.0 - x) * factor), 0.0
+            ),
+            *counts,
+            beta,
+            len(epsilon),
+        )
 
     # In most cases there is no gain: a single evaluation just above `low` shows it.
     if low >= pure or not refuted(np.array([low + _STEP]))[0]:
         return low
     return largest_refuted(refuted, low, pure)
-
-
-def _counts(
-    m: int, n_guesses: ArrayLike, n_right: ArrayLike, delta: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    r, v = np.broadcast_arrays(np.asarray(n_guesses), np.asarray(n_right))
-    if r.dtype.kind not in "iu" or v.dtype.kind not in "iu":
-        raise InputError(f"counts of guesses must be integers, got {r.dtype} and {v.dtype}")
-    if np.any(r < 0) or np.any(r > m):
-        raise InputError(f"n_guesses must be in 0..{m} (the canaries), got {r.tolist()}")
-    if np.any(v < 0) or np.any(v > r):
-        raise InputError(f"n_right must be in 0..n_guesses, got {v.tolist()} of {r.tolist()}")
-    checks.below_one(delta, "delta")
-    return r.astype(np.int64), v.astype(np.int64)
 
 
 # Bounds by trade-off curves.
@@ -265,18 +264,19 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
         )
     beta = 1.0 - checks.level(level)
 
-    # The trade-off function of a Gaussian mechanism: the least FPR at each TPR.
-    def refuted(mu: Floats) -> Bools:
-        return refuted_by(
+    return largest_refuted(
+        # The trade-off function of a Gaussian mechanism: the least FPR at each TPR.
+        lambda mu: refuted_by(
             lambda x: ndtr(ndtri(x) - mu),
             n_canaries,
             r=n_guesses,
             v=n_right,
             beta=beta,
             n_curves=len(mu),
-        )
-
-    return largest_refuted(refuted, 0.0, _LARGEST_MU)
+        ),
+        0.0,
+        _LARGEST_MU,
+    )
 
 
 def refuted_by(

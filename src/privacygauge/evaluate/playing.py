@@ -201,13 +201,13 @@ def furthest_attack(
     """
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
-    areas = {best: _area(played[best], each)}
+    areas = {best: auc(played[best][0].transcript, each, curve=played[best][1].roc)}
     furthest = together[best].low
-    for i, pair in enumerate(played):
+    for i, (scored, evaluation) in enumerate(played):
         # The uncorrected interval is narrower: where even its ranking is not better supported, the
         # costly corrected AUC is not needed.
-        if best_supported(together[best], pair[1].auc).by_ranking:
-            areas[i] = _area(pair, each)
+        if best_supported(together[best], evaluation.auc).by_ranking:
+            areas[i] = auc(scored.transcript, each, curve=evaluation.roc)
             found = best_supported(together[i], areas[i])
             if found.by_ranking and found.accuracy.low > furthest:
                 best = i
@@ -217,11 +217,6 @@ def furthest_attack(
         for x in (together[best], areas[best])
     )
     return played[best][1], accuracy, area
-
-
-def _area(played: tuple[Play, Evaluation], level: float) -> Estimate:
-    play, evaluation = played
-    return auc(play.transcript, level, curve=evaluation.roc)
 
 
 def headline(

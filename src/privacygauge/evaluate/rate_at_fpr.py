@@ -180,17 +180,16 @@ def _mixed_limits(
     places = curve.n_out / n_out
     least = _hits_upto(curve, np.floor(ranks[first] * places)) * (n_in / curve.n_in)
     most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
-
-    low = _low_end(*_distinct(least, weights), n_in, tail)
+    ends_of_hits = []
+    for hits in (least, most):
+        # The distinct counts, ascending, and the total weight of each.
+        distinct, place = np.unique(hits, return_inverse=True)
+        total = np.asarray(np.bincount(place, weights), np.float64)
+        ends_of_hits.append((distinct, total))
+    low = _low_end(*ends_of_hits[0], n_in, tail)
     # The upper limit for hits is one minus the lower limit for misses.
-    hits, weights = _distinct(most, weights)
+    hits, weights = ends_of_hits[1]
     return low, 1.0 - _low_end(n_in - hits[::-1], weights[::-1], n_in, tail)
-
-
-def _distinct(hits: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct counts, ascending, and the total weight of each."""
-    values, place = np.unique(hits, return_inverse=True)
-    return values, np.asarray(np.bincount(place, weights), np.float64)
 
 
 def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:

@@ -391,17 +391,13 @@ def excess(
     c = ours_high * (2 * ours - ours_high)
     # The larger root. With a <= 0 the control's failure rate may be 0: the ratio has no upper end.
     most = (b + float(np.sqrt(max(0.0, b * b - a * c)))) / a if a > 0 else np.inf
-    value = _clip_to_lowest(1 - ours / others if others else (0.0 if not ours else -np.inf))
-    low = min(_clip_to_lowest(1 - most), value)
-    high = max(_clip_to_lowest(1 - least), value)
+    value = max(LOWEST, 1 - ours / others if others else (0.0 if not ours else -np.inf))
+    low = min(max(LOWEST, 1 - most), value)
+    high = max(LOWEST, 1 - least, value)
     n = min(first.n, second.n)
     return Estimate(
         value=value, low=low, high=high, level=level, n=n, method="ratio of exact limits (MOVER)"
     )
-
-
-def _clip_to_lowest(value: float) -> float:
-    return max(LOWEST, value)
 
 
 def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped:

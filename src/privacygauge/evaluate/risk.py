@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -118,7 +118,9 @@ def assess_risk(
     secret = transcript.secret
     if score.min() < 0 or score.max() > 1:
         raise InputError("risk scores must be in [0, 1]")
-    sides = _Sides.of(transcript)
+    inside = np.flatnonzero(secret)
+    inside = inside[np.argsort(score[inside], kind="stable")]
+    sides = _Sides(score[inside], score[~secret], transcript.unit[inside], transcript.unit[~secret])
     everyone = np.ones(len(score), np.bool_)
     numbers = units.number_units(transcript.unit)
     # A random half of the units, for the correlation on disjoint halves.
@@ -148,7 +150,12 @@ def assess_risk(
         for rows in (classes, halved)
     )
     if not isinstance(published, Skipped) and not isinstance(apart, Skipped):
-        published = _widen(published, apart, "Fisher's z on all members and on disjoint halves")
+        published = replace(
+            published,
+            low=min(published.low, apart.low),
+            high=max(published.high, apart.high),
+            method="Fisher's z on all members and on disjoint halves",
+        )
     return Risk(
         estimator,
         checks.frozen(sides.inside),
@@ -172,16 +179,6 @@ class _Sides:
     units_in: Ints
     units_out: Ints
 
-    @classmethod
-    def of(cls, transcript: Transcript) -> _Sides:
-        """Return the sides of a transcript."""
-        inside = np.flatnonzero(transcript.secret)
-        outside = np.flatnonzero(~transcript.secret)
-        inside = inside[np.argsort(transcript.score[inside], kind="stable")]
-        score = transcript.score
-        unit = transcript.unit
-        return cls(score[inside], score[outside], unit[inside], unit[outside])
-
 
 def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Estimate:
     """Return the members' mean score minus `above`, with an interval that holds chance on noise.
@@ -202,22 +199,13 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     centre = prior + (1 - prior) * gap - above
     half = z * errors[0]
     wide = z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
-    return _widen(
-        Estimate(
-            value=value, low=value - half, high=value + half, level=level, n=n, method="normal"
-        ),
-        Estimate(
-            value=centre, low=centre - wide, high=centre + wide, level=level, n=n, method="normal"
-        ),
-        "normal, with and without calibration",
-    )
-
-
-def _widen(estimate: Estimate, other: Estimate, method: str) -> Estimate:
-    low = min(estimate.low, other.low)
-    high = max(estimate.high, other.high)
     return Estimate(
-        value=estimate.value, low=low, high=high, level=estimate.level, n=estimate.n, method=method
+        value=value,
+        low=min(value - half, centre - wide),
+        high=max(value + half, centre + wide),
+        level=level,
+        n=n,
+        method="normal, with and without calibration",
     )
 
 

@@ -119,21 +119,47 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     or 1, or all scores equal) the interval is that of min(n_in, n_out) independent pairs.
     """
     curve = curve or roc(transcript)
-    return _area(curve, level, transcript if transcript.repeated else None)
+    return area_of_curve(curve, level, transcript if transcript.repeated else None)
 
 
-def area_of_rows(curve: Roc, level: float = 0.95) -> Estimate:
-    """Return the AUC, as `auc` does, of a curve with independent rows."""
-    return _area(curve, level, None)
+def area_of_curve(curve: Roc, level: float = 0.95, repeated: Transcript | None = None) -> Estimate:
+    """Return the AUC, as `auc` does, of a curve with independent rows.
 
-
-def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
+    If units repeat, `repeated` is the transcript of the curve.
+    """
     inside, outside = placements(curve)
     value = float(inside.mean())
     if repeated is not None:
-        variance, n, df = _clustered_variance(repeated, curve)
+        # A unit with a large share of a side pulls the side's mean towards itself: its contribution
+        # is too small by the square root of one minus its share (HC2, MacKinnon and White 1985).
+        part = influences(repeated, curve)
+        _, index = np.unique(repeated.unit, return_inverse=True)
+        for side in (repeated.secret, ~repeated.secret):
+            unit = index[side]
+            share = (np.bincount(unit) / len(unit))[unit]
+            part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
+        # Rows of one unit move together: DeLong's placements are summed by unit.
+        squares = np.bincount(index, weights=part) ** 2
+        n = len(squares)
+        variance = float(squares.sum())
+        # Satterthwaite: units of unequal size are worth fewer degrees of freedom, which follow from
+        # the kurtosis of the contributions, 3 for normal errors of equal units.
+        df = 1.0
+        if variance > 0.0:
+            df = max(min(3.0 * variance**2 / float(np.sum(squares**2)), n - 1.0), 1.0)
     else:
-        variance, n, df = _delong_variance(inside, outside)
+        n = curve.n_in + curve.n_out
+        parts = []
+        for x in (inside, outside):
+            # Bitwise equal to np.var with ddof=1, in half of the time for few values.
+            apart = x - x.mean()
+            size = len(x)
+            parts.append(float((apart * apart).sum()) / (size - 1) / size if size > 1 else 0.0)
+        variance = sum(parts)
+        # Welch's degrees of freedom: the smaller side carries most of the uncertainty.
+        sizes = (curve.n_in, curve.n_out)
+        spread = sum(p**2 / max(size - 1, 1) for p, size in zip(parts, sizes, strict=True))
+        df = max(variance**2 / spread if spread > 0 else 1.0, 1.0)
     # Without visible variance, as sure as this many independent pairs: never more than units.
     pairs = min(curve.n_in, curve.n_out, n)
     if variance <= 0.0 or value in (0.0, 1.0):
@@ -190,20 +216,6 @@ def placements(curve: Roc) -> tuple[Floats, Floats]:
     return (below + upto) / (2.0 * curve.n_out), (first + last) / (2.0 * curve.n_in)
 
 
-def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float]:
-    parts = []
-    for x in (inside, outside):
-        # Bitwise equal to np.var with ddof=1, in half of the time for few values.
-        apart = x - x.mean()
-        n = len(x)
-        parts.append(float((apart * apart).sum()) / (n - 1) / n if n > 1 else 0.0)
-    variance = sum(parts)
-    # Welch's degrees of freedom: the smaller side carries most of the uncertainty.
-    spread = sum(p**2 / max(len(x) - 1, 1) for p, x in zip(parts, (inside, outside), strict=True))
-    df = variance**2 / spread if spread > 0 else 1.0
-    return variance, len(inside) + len(outside), max(df, 1.0)
-
-
 def influences(transcript: Transcript, curve: Roc) -> Floats:
     """Return the influence of each row on the AUC, (m,).
 
@@ -219,29 +231,3 @@ def influences(transcript: Transcript, curve: Roc) -> Floats:
         by_score = rows[np.argsort(transcript.score[rows])]
         result[by_score] = (shares - inside.mean()) / len(rows)
     return result
-
-
-def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
-    """Return the variance of the AUC, the number of units and the degrees of freedom.
-
-    A unit with a large share of a side pulls the side's mean towards itself: its contribution is
-    too small by the square root of one minus its share (HC2, MacKinnon and White 1985). If a few
-    units carry most of the variance, it has few degrees of freedom; they are estimated from the
-    kurtosis of the contributions, which is 3 for normal errors of equal units.
-    """
-    # DeLong's placements, summed by unit: rows of one unit move together.
-    part = influences(transcript, curve)
-    _, index = np.unique(transcript.unit, return_inverse=True)
-    for side in (transcript.secret, ~transcript.secret):
-        unit = index[side]
-        share = (np.bincount(unit) / len(unit))[unit]
-        # A side of few units pulls its own mean along: divided by 1 - share, as HC2 residuals are.
-        part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
-    squares = np.bincount(index, weights=part) ** 2
-    n = len(squares)
-    variance = float(squares.sum())
-    if variance == 0.0:
-        return 0.0, n, 1.0
-    # Satterthwaite: units of unequal size are worth fewer degrees of freedom.
-    df = 3.0 * variance**2 / float(np.sum(squares**2))
-    return variance, n, max(min(df, n - 1.0), 1.0)

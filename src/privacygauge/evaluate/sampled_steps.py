@@ -105,19 +105,17 @@ class SampledSteps:
         number = math.ceil(math.log(most / least) / math.log(_RATIO)) + 1
         noises = np.geomspace(most, least, number)
 
-        def ruled_out(noise: float) -> bool:
-            return area > _area(self, noise).quantile(*sizes, limit)
-
-        if not ruled_out(float(noises[0])):
+        if area <= _area(self, float(noises[0])).quantile(*sizes, limit):
             return math.inf
         # The curve falls as noise grows: ranks that rule out one noise rule out all larger ones.
         first = 0
         last = len(noises) - 1
         while last > first:
             middle = (first + last + 1) // 2
-            first, last = (
-                (middle, last) if ruled_out(float(noises[middle])) else (first, middle - 1)
-            )
+            if area > _area(self, float(noises[middle])).quantile(*sizes, limit):
+                first = middle
+            else:
+                last = middle - 1
         return float(noises[first])
 
     def contradicted(self, transcript: Transcript, level: float = 0.95) -> bool:
@@ -173,13 +171,11 @@ class SampledSteps:
             return 0.0
         found = _Losses.of(self, noise)
 
-        def excess(epsilon: float) -> float:
-            return found.delta(epsilon) - delta
-
         # delta falls as epsilon grows, so the root is unique.
-        if excess(0.0) <= 0:
+        if found.delta(0.0) <= delta:
             return 0.0
-        return float(brentq(excess, 0.0, float(found.loss[-1]), xtol=1e-9))
+        end = float(found.loss[-1])
+        return float(brentq(lambda epsilon: found.delta(epsilon) - delta, 0.0, end, xtol=1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +298,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 4)
     0.1269
     """
-    _require_mu(mu)
+    if not 0.0 <= mu < np.inf:
+        raise InputError(f"mu must be at least 0 and finite, got {mu}")
     if not epsilon >= 0.0:
         raise InputError(f"epsilon must be at least 0, got {epsilon}")
     return 0.0 if mu == 0.0 else float(np.exp(_log_delta(mu, epsilon)))
@@ -328,7 +325,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     >>> round(gaussian_epsilon(1.0, 1e-5), 3)
     4.377
     """
-    _require_mu(mu)
+    if not 0.0 <= mu < np.inf:
+        raise InputError(f"mu must be at least 0 and finite, got {mu}")
     checks.below_one(delta, "delta")
     if mu == 0.0:
         return 0.0
@@ -417,8 +415,3 @@ def _log_delta(mu: float, epsilon: float) -> float:
     # For nearly equal terms rounding may make the gap 0 or positive; it is always negative.
     gap = min(float(epsilon + second - first), -np.finfo(float).tiny)
     return float(first + np.log(-np.expm1(gap)))
-
-
-def _require_mu(mu: float) -> None:
-    if not 0.0 <= mu < np.inf:
-        raise InputError(f"mu must be at least 0 and finite, got {mu}")

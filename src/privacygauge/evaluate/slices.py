@@ -219,17 +219,13 @@ def number_groups(values: NDArray[Any], most: int) -> NDArray[np.str_]:
     values = values.astype(np.float64)
     known = ~np.isnan(values)
     different = np.unique(values[known])
-    is_whole = _are_whole(different)
+    is_whole = bool((np.isfinite(different) & (different == np.rint(different))).all())
     if len(different) > (most if is_whole else _MOST_STEPS):
         return deciles(values, _END)
     names = np.full(len(values), MISSING, dtype=object)
     # A column of integers that has a gap is stored as floats: the groups keep their names.
     names[known] = [f"{value:.0f}" if is_whole else f"{value:g}" for value in values[known]]
     return names.astype(np.str_)
-
-
-def _are_whole(numbers: Floats) -> bool:
-    return bool((np.isfinite(numbers) & (numbers == np.rint(numbers))).all())
 
 
 MOST_GROUPS = 200
@@ -253,7 +249,7 @@ def column_groups(
             different = np.unique(numbers[~np.isnan(numbers)])
             ranges = f"{name} (ranges)"
             if (
-                _are_whole(different)
+                (np.isfinite(different) & (different == np.rint(different))).all()
                 and _MOST_STEPS < len(different) <= MOST_GROUPS
                 and ranges not in columns
             ):

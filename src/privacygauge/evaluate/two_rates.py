@@ -125,17 +125,21 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     1.74
     """
     checks.below_one(delta, "delta")
-
-    def most(epsilon: float, fpr: Floats) -> Floats:
-        first = math.exp(epsilon) * fpr + delta
-        second = 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr)
-        return np.minimum(np.minimum(first, second), 1.0)
-
-    # The false-positive rate at which both lines meet.
-    def corner(epsilon: float) -> float:
-        return (1.0 - delta) / (1.0 + math.exp(epsilon))
-
-    return _largest(counts, line, level, most=most, corner=corner, end=LARGEST_EPSILON)
+    return _largest(
+        counts,
+        line,
+        level,
+        most=lambda epsilon, fpr: np.minimum(
+            np.minimum(
+                math.exp(epsilon) * fpr + delta,
+                1.0 - math.exp(-epsilon) * (1.0 - delta - fpr),
+            ),
+            1.0,
+        ),
+        # The false-positive rate at which both lines meet.
+        corner=lambda epsilon: (1.0 - delta) / (1.0 + math.exp(epsilon)),
+        end=LARGEST_EPSILON,
+    )
 
 
 def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
@@ -148,11 +152,14 @@ def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
     >>> round(exact_mu(Counts(900, 1000, 100, 1000), Line(1.0, 0.7)), 2)
     2.44
     """
-
-    def most(mu: float, fpr: Floats) -> Floats:
-        return np.asarray(ndtr(ndtri(fpr) + mu), np.float64)
-
-    return _largest(counts, line, level, most=most, corner=None, end=LARGEST_MU)
+    return _largest(
+        counts,
+        line,
+        level,
+        most=lambda mu, fpr: np.asarray(ndtr(ndtri(fpr) + mu), np.float64),
+        corner=None,
+        end=LARGEST_MU,
+    )
 
 
 def _largest(
@@ -201,10 +208,22 @@ def _largest(
     reach = 7.5 * np.sqrt(n_out * fpr * (1 - fpr)) + 15.0
     fewest = max(0, math.floor(float((n_out * fpr - reach).min())))
     most_false = min(n_out, math.ceil(float((n_out * fpr + reach).max())))
-    inner = np.linspace(fewest, most_false, min(_BLOCKS, most_false - fewest + 1)).astype(np.int64)
-    starts = np.unique(np.append(inner, 0)).astype(np.float64)
+    near = np.linspace(fewest, most_false, min(_BLOCKS, most_false - fewest + 1)).astype(np.int64)
+    starts = np.unique(np.append(near, 0)).astype(np.float64)
     weights = _weights(n_out, starts, fpr)
-    least = _least_hits(counts, line, distance, starts)
+    # The fewest hits at this distance above the line, for each count of false positives: from a
+    # quadratic equation for the true-positive rate, its larger root for counts above the line, its
+    # smaller one below. The result increases with the false positives.
+    base = line.offset + line.slope * starts / n_out
+    of_line = distance**2 * line.slope**2 * (starts + 1) / n_out**2
+    k = distance**2 / counts.n_in
+    inner = k * k + 4 * k * base * (1 - base) + 4 * (1 + k) * of_line
+    none = (inner < 0) | (base >= 1 if distance > 0 else False)
+    root = math.copysign(1.0, distance) * np.sqrt(np.maximum(inner, 0.0))
+    tpr = np.where(none, 2.0, (2 * base + k + root) / (2 * (1 + k)))
+    # The observed hits solve the equation exactly; rounding must not exclude them. One more than
+    # all members means that no count is that far.
+    least = np.clip(np.ceil(tpr * counts.n_in * (1 - 1e-12) - 1e-9), 0, counts.n_in + 1)
     # The interval for the false-positive rate has spent the rest of the error.
     allowed = math.log(error * (1.0 - _SPENT))
 
@@ -237,25 +256,6 @@ def _largest(
         low, high = high, min(2 * high, end)
     # Rounded down by more than the tolerance of the search, so that the bound stays valid.
     return max(0.0, float(brentq(excess, low, high, xtol=_STEP / 2)) - _STEP)
-
-
-def _least_hits(counts: Counts, line: Line, distance: float, false: Floats) -> Floats:
-    """Return the fewest hits at this distance above the line, for each count of false positives.
-
-    From a quadratic equation for the true-positive rate: its larger root for counts above the line,
-    its smaller one below. The result increases with the false positives; n_in + 1 means that no
-    count is that far.
-    """
-    base = line.offset + line.slope * false / counts.n_out
-    spread = distance**2 * line.slope**2 * (false + 1) / counts.n_out**2
-    k = distance**2 / counts.n_in
-    inner = k * k + 4 * k * base * (1 - base) + 4 * (1 + k) * spread
-    none = (inner < 0) | (base >= 1 if distance > 0 else False)
-    root = math.copysign(1.0, distance) * np.sqrt(np.maximum(inner, 0.0))
-    tpr = np.where(none, 2.0, (2 * base + k + root) / (2 * (1 + k)))
-    # The observed hits solve the equation exactly; rounding must not exclude them.
-    found = np.ceil(tpr * counts.n_in * (1 - 1e-12) - 1e-9)
-    return np.clip(found, 0, counts.n_in + 1)
 
 
 def _weights(n: int, starts: Floats, fpr: Floats) -> Floats:
@@ -316,8 +316,23 @@ def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
     outside = np.sort(score[~secret])
     upper = _candidate_cuts(inside)
     lower = _candidate_cuts(outside)
-    of_in = _cautious(*_count_above(inside, upper), *_count_above(outside, upper), delta)
-    of_out = _cautious(*_count_below(outside, lower), *_count_below(inside, lower), delta)
+    n_in = len(inside)
+    n_out = len(outside)
+    # Values at or above each upper cut, and values below each lower one.
+    of_in = _cautious(
+        (n_in - np.searchsorted(inside, upper)).astype(np.float64),
+        n_in,
+        false=(n_out - np.searchsorted(outside, upper)).astype(np.float64),
+        n_out=n_out,
+        delta=delta,
+    )
+    of_out = _cautious(
+        np.searchsorted(outside, lower).astype(np.float64),
+        n_out,
+        false=np.searchsorted(inside, lower).astype(np.float64),
+        n_out=n_in,
+        delta=delta,
+    )
     # Epsilon bounds both likelihood ratios: a leak may show only in scores that rule out members.
     turned = bool(of_out.max() > of_in.max())
     found, cuts = (of_out, lower) if turned else (of_in, upper)
@@ -353,18 +368,6 @@ def _candidate_cuts(ascending: Floats) -> Floats:
     ends = np.geomspace(1, n, _TRIED) - 1
     places = np.concatenate([ends, n - 1 - ends, np.linspace(0, n - 1, _TRIED)])
     return np.unique(ascending[np.unique(places.round().astype(np.int64))])
-
-
-def _count_above(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return the number of values at or above each cut, and the number of all values."""
-    n = len(ascending)
-    return (n - np.searchsorted(ascending, cuts, side="left")).astype(np.float64), n
-
-
-def _count_below(ascending: Floats, cuts: Floats) -> tuple[Floats, int]:
-    """Return the number of values below each cut, and the number of all values."""
-    found = np.searchsorted(ascending, cuts, side="left").astype(np.float64)
-    return found, len(ascending)
 
 
 def _cautious(hits: Floats, n_in: int, false: Floats, n_out: int, delta: float) -> Floats:
@@ -479,20 +482,17 @@ def bounds_at_all_times(outcome: Ints, delta: float = 0.0, level: float = 0.95) 
     # row without a guess is taken at epsilon 0.
     fixed = wrong * np.log1p(-_STAKES) + none * np.log1p(-_STAKES * delta / (1 + delta))
 
-    def refuted(epsilon: Floats) -> Bools:
-        # A right guess wins stake (1 - delta) / (e^epsilon + delta).
-        gain = _STAKES * (1 - delta) / (np.exp(epsilon)[:, None] + delta)
-        logs = fixed + right * np.log1p(gain)
-        # Log of the mean capital, stabilised by the largest term.
-        most = logs.max(axis=1)
-        capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
-        return np.asarray(capital >= needed, np.bool_)
-
     low = np.zeros(len(seen))
     high = np.full(len(seen), _LARGEST)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        beyond = refuted(middle)
+        # A right guess wins stake (1 - delta) / (e^epsilon + delta).
+        gain = _STAKES * (1 - delta) / (np.exp(middle)[:, None] + delta)
+        logs = fixed + right * np.log1p(gain)
+        # Log of the mean capital, stabilised by the largest term.
+        most = logs.max(axis=1)
+        capital = most + np.log(np.exp(logs - most[:, None]).mean(axis=1))
+        beyond = capital >= needed
         low = np.where(beyond, middle, low)
         high = np.where(beyond, high, middle)
     # A bound once reached stays valid: the guarantee is for all times at once.

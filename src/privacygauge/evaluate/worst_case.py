@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
@@ -55,24 +54,21 @@ def tprs_of_repeated(
         count = int(np.floor(fpr * curve.n_out + 1e-9))
         # The threshold of `tpr_at_fpr`: strictly above the (count + 1)-th largest non-member.
         guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
-        n_in, n_out = (
-            _worth(guess[side], transcript.unit[side], level)
-            for side in (transcript.secret, ~transcript.secret)
-        )
-        found.append(tpr_at_fpr(curve, fpr, level, independent=(n_in, n_out)))
+        # The effective number of independent rows of each side, at least 1.
+        worth = []
+        for side in (transcript.secret, ~transcript.secret):
+            unit = transcript.unit[side]
+            n = len(unit)
+            n_units = checks.n_distinct(unit)
+            if n_units < n:
+                # As in `rates.proportion`: Student's quantile in place of the normal one for few
+                # units.
+                end = 0.5 + level / 2
+                student = float(stdtrit(max(n - 1, 1), end) / stdtrit(max(n_units - 1, 1), end))
+                n = max(1, int(effective_size(guess[side], unit) * student**2))
+            worth.append(n)
+        found.append(tpr_at_fpr(curve, fpr, level, independent=(worth[0], worth[1])))
     return tuple(found)
-
-
-def _worth(hit: Bools, unit: Ints, level: float) -> int:
-    """Return the effective number of independent rows, at least 1."""
-    n = len(hit)
-    n_units = checks.n_distinct(unit)
-    if n_units == n:
-        return n
-    # As in `rates.proportion`: Student's quantile in place of the normal one for few units.
-    end = 0.5 + level / 2
-    student = float(stdtrit(max(n - 1, 1), end) / stdtrit(max(n_units - 1, 1), end))
-    return max(1, int(effective_size(hit, unit) * student**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +119,10 @@ class TargetRisk:
         if fpr not in known:
             raise InputError(f"fpr must be one of those asked for ({known}), got {fpr}")
         place = known.index(fpr)
-
-        def found(attacked: AttackedTargets) -> tuple[float, float]:
-            estimate = attacked.corrected[place].estimate
-            return estimate.low, estimate.value
-
-        best = max(self.attacks, key=found)
+        best = max(
+            self.attacks,
+            key=lambda x: (x.corrected[place].estimate.low, x.corrected[place].estimate.value),
+        )
         return best.attack, best.corrected[place]
 
     @property

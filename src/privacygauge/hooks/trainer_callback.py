@@ -21,7 +21,7 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import equal_rows, number_units
 from privacygauge.errors import InputError
-from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
+from privacygauge.evaluate.canaries import CanaryFindings, canary_findings
 from privacygauge.hooks.audited import dealt
 from privacygauge.hooks.canaries import Canaries
 from privacygauge.language.audit.audit import LanguageAudit, audit_causal, audit_masked

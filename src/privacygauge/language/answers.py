@@ -193,12 +193,20 @@ def audit_answers(
         words = list(_WORD.finditer(text))
         # Cut before the middle word: the shown half never ends within one.
         cut = words[len(words) // 2].start()
-        rest = _words(text[cut:])
-        answer = _words(_checked_answer(ask, prompt.replace("{beginning}", text[:cut].rstrip())))
-        longest[number], similarity[number] = in_common(rest, answer)
+        rest = _WORD.findall(text[cut:].casefold())
+        answers = []
+        for request in (
+            prompt.replace("{beginning}", text[:cut].rstrip()),
+            question.replace("{text}", text),
+        ):
+            answer = ask(request)
+            if not isinstance(answer, str):
+                raise InputError(f"ask must return a text, got {type(answer).__name__}")
+            answers.append(answer)
+        longest[number], similarity[number] = in_common(rest, _WORD.findall(answers[0].casefold()))
         # A short rest cannot hold as many words as verbatim needs, and must come back whole.
         needed[number] = min(VERBATIM, len(rest))
-        said[number] = bool(_YES.match(_checked_answer(ask, question.replace("{text}", text))))
+        said[number] = bool(_YES.match(answers[1]))
         if progress is not None:
             progress(number + 1, len(rows))
     # Bonferroni over the three tests.
@@ -240,14 +248,3 @@ def in_common(first: Sequence[str], second: Sequence[str]) -> tuple[int, float]:
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     longest = matcher.find_longest_match(0, len(first), 0, len(second)).size
     return longest, matcher.ratio() if first or second else 0.0
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
-
-
-def _checked_answer(ask: Callable[[str], str], prompt: str) -> str:
-    answer = ask(prompt)
-    if not isinstance(answer, str):
-        raise InputError(f"ask must return a text, got {type(answer).__name__}")
-    return answer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -96,21 +95,6 @@ FPRS = (0.1, 0.01)
 """False-positive rates of the published tables."""
 
 
-class Threshold(Protocol):
-    """Rule for choosing the threshold of a signal."""
-
-    @property
-    def name(self) -> str:
-        """``population``, ``oracle`` or ``mean-train``."""
-
-    @property
-    def label(self) -> str:
-        """Name for tables, with the setting that distinguishes it from others of its name."""
-
-    def cut(self, scores: TextScores, name: str) -> Cut:
-        """Return the rule for the signal called `name`."""
-
-
 @dataclass(frozen=True)
 class _AtShare:
     """Threshold that a given share of some samples reaches."""
@@ -126,7 +110,7 @@ class _AtShare:
     @property
     def label(self) -> str:
         """Name with the rate, such as ``population, FPR 10%``."""
-        return f"{self.name}, FPR {_percent(self.fpr)}"
+        return f"{self.name}, FPR {100 * self.fpr:g}%"
 
 
 @dataclass(frozen=True)
@@ -149,7 +133,7 @@ class PopulationThreshold(_AtShare):
                 "with 1 in a column population, or take the threshold oracle or mean-train"
             )
         values = signal(scores, name)[scores.population]
-        where = f"at {_percent(self.fpr)} of {len(values)} population samples, none of them judged"
+        where = f"at {100 * self.fpr:g}% of {len(values)} population samples, none of them judged"
         return Cut(cut_at_share(values, self.fpr), where)
 
 
@@ -163,7 +147,7 @@ class OracleThreshold(_AtShare):
         """Return the rule of `cut_at_share` on the judged non-members themselves."""
         values = signal(scores, name)[scores.nonmember]
         where = (
-            f"at {_percent(self.fpr)} of the judged non-members themselves (an oracle: no attacker "
+            f"at {100 * self.fpr:g}% of the judged non-members themselves (an oracle: no attacker "
             "has it; the published precision and recall of Mireshghallah et al. 2022 are of this "
             "kind)"
         )
@@ -192,6 +176,10 @@ class MeanTrainThreshold:
         """
         values = signal(scores, name)[scores.member]
         return Cut(float(np.mean(values)), "at the mean of the judged members (mean-train)")
+
+
+Threshold = PopulationThreshold | OracleThreshold | MeanTrainThreshold
+"""Rule for choosing the threshold of a signal."""
 
 
 def cut_at_share(values: Floats, share: float) -> float:
@@ -237,10 +225,6 @@ def cut_at_share(values: Floats, share: float) -> float:
     allowed = np.flatnonzero(at_least / n <= share)
     # The first allowed value is the smallest: the most members for that rate.
     return float(ordered[allowed[0]]) if len(allowed) else math.inf
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g}%"
 
 
 @dataclass(frozen=True)

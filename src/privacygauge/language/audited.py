@@ -230,8 +230,17 @@ def audit_energies(
     played, samples = unit_findings(scores, suite, "sample", asked)
     patients = patients_of(scores, asked)
     lengths, no_lengths = findings_by_length(scores, asked)
-    if not samples.headline.inverted and at_both_ends(scores, samples.headline.attack.name, asked):
-        apart = (*apart, "ends")
+    # Memorised texts are at the top of an attack's ranking. If members are in excess at its bottom
+    # too, without being lower than the others overall, they differ in another way: for example in
+    # shorter texts, with means that vary more.
+    strongest = samples.headline.attack.name
+    if not samples.headline.inverted and strongest != LEARNED:
+        values = signal(scores, strongest)
+        if not tied(values[scores.judged]):
+            turned = _transcripts(scores, {strongest: -values}, scores.judged)
+            bottom = tail(turned, seeds.stream(asked.seed, "language", "bottom ranks"))
+            if bottom is not None and bottom.p_value <= (1 - asked.level) / BOTTOM:
+                apart = (*apart, "ends")
     controls = controls_of(scores, asked.seed, asked.level, apart)
     of_texts = (
         controls.reference,
@@ -264,6 +273,22 @@ def audit_energies(
         signal=best,
         score=signal(scores, best)[judged],
     )
+    # Whether few people or groups are exposed, and the smallest leak that would have been found.
+    n_in, n_out = Transcript(
+        scores.energy_target[judged], scores.member[judged], unit=scores.unit[judged]
+    ).independent
+    few = exposed_few(scores, asked)
+    by_heart = checks.n_distinct(scores.unit[known_by_heart(scores)])
+    # Ranks show nobody, but no chance explains a text known word by word.
+    if few is not None and not few.shown and by_heart:
+        few = replace(few, exposed=by_heart, by_heart=True)
+    detectable = Detectable(
+        average=smallest_average(n_in, n_out, samples.headline.each),
+        records=None if few is None else smallest_tail(few),
+        group=None if table is None else table.smallest,
+        n_in=n_in,
+        n_out=n_out,
+    )
     found = EnergyFindings(
         samples=samples,
         patients=unit,
@@ -274,7 +299,7 @@ def audit_energies(
         rows=rows,
         one_run=one_run,
         slices=table,
-        questions=answer_questions_of_texts(scores, samples.headline.each, table, asked),
+        questions=Questions(few, () if table is None else table.shown, detectable),
         blunt=blunt_reasons(scores, asked.level),
     )
     no_groups = () if table is None else table.skipped
@@ -292,37 +317,6 @@ _ALIKE = 0.9
 
 _CONFIRMED = 0.9
 """Level that the judged rows alone must reach before a test with the population counts."""
-
-
-def answer_questions_of_texts(
-    scores: TextScores, each: float, slices: SliceTable | None, asked: ThresholdOptions
-) -> Questions:
-    """Return whether few people or groups are exposed, and the smallest detectable leak.
-
-    Parameters
-    ----------
-    each : float
-        Level of each attack's interval (`Headline.each`).
-    slices : SliceTable or None
-        From `slice_table`.
-    """
-    rows = scores.judged
-    n_in, n_out = Transcript(
-        scores.energy_target[rows], scores.member[rows], unit=scores.unit[rows]
-    ).independent
-    found = exposed_few(scores, asked)
-    by_heart = checks.n_distinct(scores.unit[known_by_heart(scores)])
-    # Ranks show nobody, but no chance explains a text known word by word.
-    if found is not None and not found.shown and by_heart:
-        found = replace(found, exposed=by_heart, by_heart=True)
-    detectable = Detectable(
-        average=smallest_average(n_in, n_out, each),
-        records=None if found is None else smallest_tail(found),
-        group=None if slices is None else slices.smallest,
-        n_in=n_in,
-        n_out=n_out,
-    )
-    return Questions(found, () if slices is None else slices.shown, detectable)
 
 
 def slice_table(scores: TextScores, played: Results, asked: ThresholdOptions) -> SliceTable | None:
@@ -444,20 +438,6 @@ def known_by_heart(scores: TextScores) -> Bools:
         return nobody
     known = (scores.energy_target <= _WORD_BY_WORD) & (ahead >= _UNKNOWN) & (length >= _WORDS)
     return known & scores.member & scores.judged
-
-
-def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool:
-    """Return whether members are in excess at the bottom of an attack's ranking.
-
-    Memorised texts are at the top. People who are also at the bottom, without being lower than the
-    others overall, differ in another way: for example in shorter texts, with means that vary more.
-    """
-    if name == LEARNED or tied(signal(scores, name)[scores.judged]):
-        return False
-    rng = seeds.stream(asked.seed, "language", "bottom ranks")
-    turned = {name: -signal(scores, name)}
-    found = tail(_transcripts(scores, turned, scores.judged), rng)
-    return found is not None and found.p_value <= (1 - asked.level) / BOTTOM
 
 
 def _ranking_signals(scores: TextScores) -> dict[str, Floats]:

@@ -57,7 +57,18 @@ def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
     """
     if not 0 <= n <= N_NAMES:
         raise InputError(f"n must be in 0..{N_NAMES}, got {n}")
-    return tuple(_name(int(number)) for number in rng.choice(N_NAMES, n, replace=False))
+    names = []
+    for drawn in rng.choice(N_NAMES, n, replace=False).tolist():
+        # Mixed radix: every number below N_NAMES gives another pair of names.
+        number, first_end = divmod(drawn, len(_FIRST_ENDS))
+        number, last_end = divmod(number, len(_LAST_ENDS))
+        last, first = divmod(number, len(_STARTS) * len(_MIDDLES))
+        parts = []
+        for stem, end in ((first, _FIRST_ENDS[first_end]), (last, _LAST_ENDS[last_end])):
+            start, middle = divmod(stem, len(_MIDDLES))
+            parts.append(f"{_STARTS[start]}{_MIDDLES[middle]}{end}")
+        names.append(" ".join(parts))
+    return tuple(names)
 
 
 def fictitious_names(group: Sequence[str], rng: np.random.Generator) -> dict[str, str]:
@@ -93,19 +104,6 @@ def prefix_names(
     if missing:
         raise InputError(f"names must hold every group, got none for {checks.short_list(missing)}")
     return tuple(f"{names[patient]} {line}" for line, patient in zip(text, group, strict=True))
-
-
-def _name(number: int) -> str:
-    # Mixed radix: every number below N_NAMES gives another pair of names.
-    number, first_end = divmod(number, len(_FIRST_ENDS))
-    number, last_end = divmod(number, len(_LAST_ENDS))
-    number, first = divmod(number, len(_STARTS) * len(_MIDDLES))
-    return f"{_stem(first)}{_FIRST_ENDS[first_end]} {_stem(number)}{_LAST_ENDS[last_end]}"
-
-
-def _stem(number: int) -> str:
-    start, middle = divmod(number, len(_MIDDLES))
-    return _STARTS[start] + _MIDDLES[middle]
 
 
 FILE = "canaries.json"
@@ -192,12 +190,6 @@ def made_canaries(
             f"got {template!r}"
         )
 
-    def drawn(place: str, rng: np.random.Generator) -> str:
-        if place == "name":
-            return made_up_names(1, rng)[0]
-        kind, _, size = place.partition(":")
-        return "".join(rng.choice(list(_LETTERS[kind]), int(size)))
-
     for place in places:
         kind, _, size = place.partition(":")
         known = kind in _LETTERS and size.isdecimal() and 0 < int(size) <= 100
@@ -207,14 +199,18 @@ def made_canaries(
                 f"to 100, got {{{place}}}"
             )
 
-    def draw(rng: np.random.Generator) -> str:
-        return _PLACE.sub(lambda match: drawn(match.group(1), rng), template)
-
     rng = seeds.stream(seed, "language", "canaries", template)
+
+    def drawn(match: re.Match[str]) -> str:
+        if match.group(1) == "name":
+            return made_up_names(1, rng)[0]
+        kind, _, size = match.group(1).partition(":")
+        return "".join(rng.choice(list(_LETTERS[kind]), int(size)))
+
     # From their own stream: the template does not change the coins.
     inside = seeds.stream(seed, "language", "canaries", "coins").random(n) < 0.5
     # Drawn together, so that no text occurs twice: the first n have coins, the others none.
-    texts = _distinct_texts(iter(lambda: draw(rng), None), n + compared)
+    texts = _distinct_texts(iter(lambda: _PLACE.sub(drawn, template), None), n + compared)
     return MadeCanaries(
         template=template,
         seed=seed,
@@ -326,8 +322,12 @@ def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) 
     special = set(tokenizer.all_special_ids)
     plain = np.array([i for i in range(len(tokenizer)) if i not in special])
 
-    def drawn() -> str:
-        ids = rng.choice(plain, tokens).tolist()
-        return str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
-
-    return _distinct_texts(iter(drawn, None), n)
+    return _distinct_texts(
+        iter(
+            lambda: str(
+                tokenizer.decode(rng.choice(plain, tokens).tolist(), skip_special_tokens=True)
+            ).strip(),
+            None,
+        ),
+        n,
+    )

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from privacygauge.claims.claim_audit.audit import ClaimAudit
     from privacygauge.core.checks import Floats
     from privacygauge.core.estimate import Estimate
-    from privacygauge.evaluate.exposure import CanaryFindings
+    from privacygauge.evaluate.canaries import CanaryFindings
     from privacygauge.kinds.session import Work
     from privacygauge.language.canaries import MadeCanaries
     from privacygauge.language.loading import Precision
-    from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
+    from privacygauge.report.values import Origin, Report, Verdict
 
 NAME = "make"
 """Command that makes canaries, below ``language canaries``."""
@@ -121,6 +121,11 @@ class CanaryAudit(Reported):
 
     def report(self) -> Report:
         """Return the report, as plain values."""
+        import numpy as np
+
+        from privacygauge.report.numbers import Shown, count, decimal
+        from privacygauge.report.values import Measure, Section, table, text
+
         claim = self.claim.report()
         first, *others = claim.measures
         k = self.made.copies
@@ -132,20 +137,60 @@ class CanaryAudit(Reported):
             "can say that it is small."
         )
         claimed = self.claim.claim.epsilon > 0
+        f = self.findings
+        # The median, as a few canaries may rank first by chance.
+        median = float(np.median(f.exposure))
+        exposure = Measure(
+            name="exposure",
+            label="Median exposure, in bits",
+            found=median,
+            shown=Shown(decimal(median, 1)),
+            note=f"at most {decimal(f.largest, 1)}",
+            text="How far up the canaries that were trained on rank among those that were not.",
+            guessing="nothing is learnt: about 1",
+        )
+        rows = np.flatnonzero(f.inside)
+        outside = len(self.made.compared) + int((~f.inside).sum())
+        order = np.argsort(-f.exposure, kind="stable")
+        meaning = (
+            "The loss of each canary that was trained on is ranked among those of "
+            f"{count(outside)} canaries that were drawn alike and not trained on. Exposure is the "
+            "logarithm of that number and one over the rank, to the base 2: from 0 to "
+            f"{decimal(f.largest, 1)} bits. Where nothing is learnt it is above b bits with a "
+            "probability of 2 to the minus b."
+        )
+        exposures = table(
+            "exposures",
+            "Canaries that were trained on, the best known first",
+            [
+                {
+                    "Canary": count(int(rows[i])),
+                    "Exposure, in bits": decimal(f.exposure[i], 1),
+                    "Loss, in nats": decimal(f.loss[rows[i]], 1),
+                }
+                for i in order.tolist()
+            ],
+            at_once=_AT_ONCE,
+        )
+        known = Section(
+            "exposure", "How well the canaries are known", (text(meaning), exposures), "Exposure"
+        )
         return replace(
             claim,
             title="Audit of canaries in a language model",
             intro=told,
             verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
             # Without a claim there is nothing that the bound could refute.
-            measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
-            sections=(_exposures(self), *claim.sections),
+            measures=(*others, *([first] if claimed else []), exposure),
+            sections=(known, *claim.sections),
             sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
         )
 
 
 def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict without a claim; an inconclusive verdict stays as it is."""
+    import numpy as np
+
     from privacygauge.claims.claim_audit.report import open_without_claim
     from privacygauge.evaluate.detectable import detectable_with
     from privacygauge.report.grades import untold_verdict
@@ -155,7 +200,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     if open_without_claim(a.claim, found) or found.gauge is None:
         return found
     low = a.claim.free.estimate.low
-    exposure = _exposure(a.findings).shown.value
+    exposure = decimal(float(np.median(a.findings.exposure)), 1)
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {decimal(a.findings.largest, 1)} bits"
     # A reference that saw the canaries hides them in the scores, but not in the losses.
@@ -274,7 +319,7 @@ def canary_audit(
     import numpy as np
 
     from privacygauge.claims.claim_audit.audit import audit_privacy_claim
-    from privacygauge.evaluate.exposure import canary_findings
+    from privacygauge.evaluate.canaries import canary_findings
 
     n = len(made.text)
     findings = canary_findings(
@@ -289,57 +334,6 @@ def canary_audit(
         provenance=provenance,
     )
     return CanaryAudit(claim.origin, claim, findings, made)
-
-
-def _exposure(f: CanaryFindings) -> Measure:
-    import numpy as np
-
-    from privacygauge.report.numbers import Shown, decimal
-    from privacygauge.report.values import Measure
-
-    # The median, as a few canaries may rank first by chance.
-    median = float(np.median(f.exposure))
-    return Measure(
-        name="exposure",
-        label="Median exposure, in bits",
-        found=median,
-        shown=Shown(decimal(median, 1)),
-        note=f"at most {decimal(f.largest, 1)}",
-        text="How far up the canaries that were trained on rank among those that were not.",
-        guessing="nothing is learnt: about 1",
-    )
-
-
-def _exposures(a: CanaryAudit) -> Section:
-    import numpy as np
-
-    from privacygauge.report.numbers import count, decimal
-    from privacygauge.report.values import Section, table, text
-
-    f = a.findings
-    rows = np.flatnonzero(f.inside)
-    outside = len(a.made.compared) + int((~f.inside).sum())
-    order = np.argsort(-f.exposure, kind="stable")
-    told = (
-        f"The loss of each canary that was trained on is ranked among those of {count(outside)} "
-        "canaries that were drawn alike and not trained on. Exposure is the logarithm of that "
-        f"number and one over the rank, to the base 2: from 0 to {decimal(f.largest, 1)} bits. "
-        "Where nothing is learnt it is above b bits with a probability of 2 to the minus b."
-    )
-    found = table(
-        "exposures",
-        "Canaries that were trained on, the best known first",
-        [
-            {
-                "Canary": count(int(rows[i])),
-                "Exposure, in bits": decimal(f.exposure[i], 1),
-                "Loss, in nats": decimal(f.loss[rows[i]], 1),
-            }
-            for i in order.tolist()
-        ],
-        at_once=_AT_ONCE,
-    )
-    return Section("exposure", "How well the canaries are known", (text(told), found), "Exposure")
 
 
 MEASURE = Command(

@@ -140,8 +140,24 @@ def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats
         raise InputError(f"sizes must be one or more numbers of at least 1, got {sizes}")
     length = np.bincount(found.text, minlength=found.n)
     whole = np.bincount(found.text, found.value, found.n) > 0
-    shares: Floats = np.mean([_votes(found, size, length, whole) for size in sizes], axis=0)
-    return shares
+    shares = []
+    for size in sizes:
+        # The share of the windows of this size with a sum above 0. Texts shorter than the window
+        # keep the vote of the whole text.
+        votes = whole.astype(np.float64)
+        shares.append(votes)
+        if size > len(found.value):
+            continue
+        # Windows that span two texts are left out below.
+        above = np.lib.stride_tricks.sliding_window_view(found.value, size).sum(axis=1) > 0
+        first = found.text[: len(above)]
+        last = found.text[size - 1 :]
+        inside = first == last
+        n_above = np.bincount(first[inside], above[inside], found.n)
+        n_windows = length - size + 1
+        np.divide(n_above, n_windows, out=votes, where=n_windows > 0)
+    mean: Floats = np.mean(shares, axis=0)
+    return mean
 
 
 def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats:
@@ -184,23 +200,6 @@ def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats
     spread = np.maximum(_line(columns, distance, population), typical / 10)
     calibrated: Floats = away / spread
     return calibrated
-
-
-def _votes(found: Differences, size: int, length: Ints, whole: Bools) -> Floats:
-    """Return the share of the windows of a size with a sum above 0, (n,)."""
-    # Texts shorter than the window keep the vote of the whole text.
-    votes = whole.astype(np.float64)
-    if size > len(found.value):
-        return votes
-    # Windows that span two texts are left out below.
-    above = np.lib.stride_tricks.sliding_window_view(found.value, size).sum(axis=1) > 0
-    first = found.text[: len(above)]
-    last = found.text[size - 1 :]
-    inside = first == last
-    n_above = np.bincount(first[inside], above[inside], found.n)
-    n_windows = length - size + 1
-    np.divide(n_above, n_windows, out=votes, where=n_windows > 0)
-    return votes
 
 
 def _line(columns: Floats, values: Floats, rows: Bools) -> Floats:

@@ -605,11 +605,12 @@ def sizes_control(scores: TextScores) -> Control | Skipped:
     secret = inside[patient] > 0
     if secret.all() or not secret.any():
         return Skipped(name, "needs patients whose texts are all on one side, on either side")
+    of_members, of_others = (f"{np.median(x[x > 0]):g}" for x in (inside, outside))
     return Control(
         "sizes",
         Transcript((inside + outside)[patient].astype(np.float64), secret, patient),
-        f"The number of texts alone tells members ({_typical(inside)} a patient in the median) "
-        f"from non-members ({_typical(outside)}): they were not drawn alike. Patient by patient "
+        f"The number of texts alone tells members ({of_members} a patient in the median) "
+        f"from non-members ({of_others}): they were not drawn alike. Patient by patient "
         "they are compared on equally many texts.",
     )
 
@@ -619,10 +620,6 @@ def _control(found: Control | Skipped, level: float) -> ControlFinding | Skipped
         return found
     area = roc.auc(found.transcript, level)
     return ControlFinding(found.name, area, found.fires(area), found.meaning)
-
-
-def _typical(size: Ints) -> str:
-    return f"{np.median(size[size > 0]):g}"
 
 
 def ranks(values: Floats) -> Floats:

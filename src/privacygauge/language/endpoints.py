@@ -14,6 +14,7 @@ import sys
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -119,7 +120,8 @@ class EndpointModel:
                 or np.isinf(logs).any()
             ):
                 raise ValueError("the tokens of the prompt have no log-probabilities")
-            if n > most_tokens_of_text(text):
+            # One per byte, and one before the text.
+            if n > 1 + len(text.encode()):
                 raise ValueError("there are more tokens than bytes")
             # A token before the text, such as <s>, is the frame.
             front = 0
@@ -142,57 +144,63 @@ class EndpointModel:
             ) from error
 
     def _asked(self, body: bytes) -> Mapping[str, object]:
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        headers = {"Content-Type": "application/json"}
+        # Read only when it is sent, so that it is neither stored nor shown.
+        key = os.environ.get(API_KEY, "").strip()
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
+        if key:
+            host = str(parts.hostname)
+            try:
+                is_local = ip_address(host).is_loopback
+            except ValueError:  # a name
+                is_local = host == "localhost"
+            if parts.scheme != "https" and not is_local:
+                raise InputError(
+                    f"the key in {API_KEY} is sent over https, or to this machine, got the "
+                    f"address of {parts.hostname} with http: use https, or unset the variable"
+                )
+            headers["Authorization"] = f"Bearer {key}"
         told = ""
         for attempt in range(self.tries):
             if attempt:
                 # Twice as long before each further try.
                 time.sleep(_WAIT * 2 ** (attempt - 1))
             try:
-                status, content = self._sent(body)
+                # Redirections and proxies are not used.
+                with closing(
+                    kind(str(parts.hostname), parts.port, timeout=self.timeout)
+                ) as connection:
+                    connection.request(
+                        "POST", f"{parts.path.rstrip('/')}/completions", body, headers
+                    )
+                    answer = connection.getresponse()
+                    status = answer.status
+                    content = answer.read(_LARGEST_ANSWER)
             except (OSError, HTTPException) as error:
                 told = f"does not answer ({error or type(error).__name__})"
                 continue
+            try:
+                found = json.loads(content)
+            except (ValueError, RecursionError):
+                found = None
+            said: Mapping[str, object] = found if isinstance(found, dict) else {}
             if status == 200:
-                return _object(content)
-            told = f"refuses with status {status} ({_reason(content)})"
+                return said
+            # The first line of the server's message, without the key, which some of them repeat.
+            inner = said.get("error", said)
+            message = inner.get("message") if isinstance(inner, dict) else inner
+            reason = str(message or "").strip()
+            if key:
+                reason = reason.replace(key, "***")
+            first = (reason.splitlines() or ["it does not say why"])[0][:200]
+            told = f"refuses with status {status} ({first})"
             # Other statuses mean that the request is wrong: trying again does not help.
             if status != 429 and status < 500:
                 break
         raise InputError(f"the server at {self.url} {told}: check its address and the model's name")
-
-    def _sent(self, body: bytes) -> tuple[int, bytes]:
-        """Return status and content of an answer; redirections and proxies are not used."""
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = kind(str(parts.hostname), parts.port, timeout=self.timeout)
-        try:
-            path = f"{parts.path.rstrip('/')}/completions"
-            headers = {"Content-Type": "application/json"}
-            if key := _key():
-                host = str(parts.hostname)
-                try:
-                    is_local = ip_address(host).is_loopback
-                except ValueError:  # a name
-                    is_local = host == "localhost"
-                if parts.scheme != "https" and not is_local:
-                    raise InputError(
-                        f"the key in {API_KEY} is sent over https, or to this machine, got the "
-                        f"address of {parts.hostname} with http: use https, or unset the variable"
-                    )
-                headers["Authorization"] = f"Bearer {key}"
-            connection.request("POST", path, body, headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read(_LARGEST_ANSWER)
-        finally:
-            connection.close()
-
-
-def _key() -> str:
-    """Return the key; read only when it is sent, so that it is neither stored nor shown."""
-    key = os.environ.get(API_KEY, "").strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
-    return key
 
 
 AnyModel = Model | EndpointModel
@@ -245,31 +253,6 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
         skipped = 0
         spans.append((begin, at))
     return spans if len(text) - at <= skipped else None
-
-
-def most_tokens_of_text(text: str) -> int:
-    """Return the most tokens that a text can have: one per byte, and one before the text."""
-    return 1 + len(text.encode())
-
-
-def _object(content: bytes) -> Mapping[str, object]:
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _reason(content: bytes) -> str:
-    """Return the first line of a server's error message, without the key."""
-    said = _object(content)
-    inner = said.get("error", said)
-    message = inner.get("message") if isinstance(inner, dict) else inner
-    told = str(message or "").strip()
-    if key := _key():
-        # Some servers repeat the key that they received.
-        told = told.replace(key, "***")
-    return (told.splitlines() or ["it does not say why"])[0][:200]
 
 
 # Answers of models behind servers, stored on disk and turned into energies.
@@ -330,7 +313,7 @@ def server_answers(
     # In an order that depends only on the texts.
     once = dict(sorted(zip(checked_keys(texts), texts, strict=True)))
     asked = tuple(once.values())
-    width = max(map(most_tokens_of_text, asked))
+    width = max(1 + len(text.encode()) for text in asked)
     plan = Plan(
         name="language",
         seed=0,

@@ -103,8 +103,9 @@ class MaskPlan:
             )
         rng = stream(self.seed, "masks", key, n_units, self.n_masks, self.pattern)
         if self.pattern == "random":
-            drawn = [_permutation(n_units, rng)[:size] for _ in range(self.n_masks)]
-            return frozen(np.sort(np.stack(drawn), axis=1))
+            # Sorting uniform numbers depends on fewer details of numpy than its shuffles do.
+            drawn = [np.argsort(rng.random(n_units), kind="stable") for _ in range(self.n_masks)]
+            return frozen(np.sort(np.stack(drawn)[:, :size], axis=1))
         if n_subsets <= self.n_masks:
             # Every subset once: no random choice of masks remains in the energy.
             subsets = itertools.combinations(range(n_units), size)
@@ -119,7 +120,7 @@ class MaskPlan:
             # A permutation is used up before the next one starts, so that no unit is ever two masks
             # ahead of another; units already in the block are skipped and come first in the next
             # one.
-            following = _permutation(n_units, rng)
+            following = np.argsort(rng.random(n_units), kind="stable")
             fresh = following[~np.isin(following, left)][: size - len(left)]
             mask[:] = np.concatenate([left, fresh])
             left = following[~np.isin(following, fresh)]
@@ -132,11 +133,6 @@ class MaskPlan:
             return shared
         # The pattern single uses neither number: plans that differ in them share its answers.
         return {**shared, "n_masks": int(self.n_masks), "fraction": float(self.fraction)}
-
-
-def _permutation(n: int, rng: np.random.Generator) -> Ints:
-    # Sorting uniform numbers depends on fewer details of numpy than its shuffles do.
-    return np.argsort(rng.random(n), kind="stable")
 
 
 ROUNDING = 1e-3

@@ -15,7 +15,6 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import BothSides, both_sides, proportion
-from privacygauge.language.controls import unlearnt
 from privacygauge.language.energies import Unit
 from privacygauge.language.extraction import (
     LEAST,
@@ -164,23 +163,6 @@ class Extracted:
         [found] = both_sides({"": people}, self.judged.inside, np.arange(len(people)), level)
         return found
 
-    def seen_by_reference(self, level: float) -> BothSides | None:
-        """Return the shares with a text that the reference gives, if it is not a valid judge.
-
-        It is not if it gives texts of more members than non-members: then it was trained on them,
-        or the sides differ, and a text that it also gives need not be common text.
-        """
-        given = self.rates(self.by(self.reference, self.asked.tries), level)
-        return given if given.difference.low > 0 else None
-
-    def unlearnt(self, level: float) -> str | None:
-        """Return a warning if the reference gives the members' texts more readily."""
-        if self.reference is None:
-            return None
-        inside = self.judged.member
-        other = self.reference
-        return unlearnt(self.target.log_probability[inside], other.log_probability[inside], level)
-
     def by_copies(self, level: float) -> list[CopiedShares]:
         """Return the members' shares by the number of equal texts in the training.
 
@@ -317,7 +299,8 @@ def judged_texts(
     found = scores_of(sides, np.zeros(len(scored)))
     found = replace(found, text=tuple(strings_of([scored[name] for name in found.sample])))
     places: dict[str, tuple[int, int]] = {}
-    masked, causal = _by_kind(models)
+    masked = [model for model in models if isinstance(model, MaskedModel)]
+    causal = [model for model in models if isinstance(model, CausalModel)]
     if masked:
         found, places = by_identifier(found, masked, own)
     else:
@@ -421,13 +404,6 @@ def _without_common_ends(found: TextScores, scored: dict[str, ScoredText]) -> Te
     return replace(found, text=texts, notes=(*found.notes, note))
 
 
-def _by_kind(models: Sequence[Model]) -> tuple[list[MaskedModel], list[CausalModel]]:
-    return (
-        [model for model in models if isinstance(model, MaskedModel)],
-        [model for model in models if isinstance(model, CausalModel)],
-    )
-
-
 def measure_extraction(
     target: Model,
     reference: Model | None,
@@ -460,7 +436,8 @@ def measure_extraction(
         Called with the number of texts done and their total, model by model.
     """
     models = [target] if reference is None else [target, reference]
-    masked, causal = _by_kind(models)
+    masked = [model for model in models if isinstance(model, MaskedModel)]
+    causal = [model for model in models if isinstance(model, CausalModel)]
     # A masked model fills in tokens, by its own tokenizer.
     unit: Unit = "token"
     if judged.identifier is None:

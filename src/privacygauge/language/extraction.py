@@ -25,7 +25,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.energies import Unit
 from privacygauge.language.forward_pass import Batch, Head, ScoredPositions, batch_of, pass_groups
 from privacygauge.language.model import CausalModel, Model
-from privacygauge.language.model_options import Writing, require_chance
+from privacygauge.language.model_options import Writing
 from privacygauge.language.store import (
     AnswerStore,
     compute_arrays,
@@ -96,7 +96,9 @@ class SuffixLikelihoods:
 
 def long_enough(texts: Sequence[ScoredText], models: Sequence[CausalModel]) -> Bools:
     """Return a mask of the texts with at least `LEAST` units, (n,)."""
-    found: Bools = _tokens(texts, models)[0][0].n_units >= LEAST
+    tokenizers = [model.tokenizer for model in models]
+    tokens, _ = tokens_of(texts, tokenizers, [model.limit for model in models], "token")
+    found: Bools = tokens[0].n_units >= LEAST
     return found
 
 
@@ -118,7 +120,8 @@ def suffixes_of(
     list of Suffixes, "token" or "word"
         One entry per model, and the unit of prefix and suffix: words if the tokenizers differ.
     """
-    found, unit = _tokens(texts, models)
+    tokenizers = [model.tokenizer for model in models]
+    found, unit = tokens_of(texts, tokenizers, [model.limit for model in models], "token")
     if int(found[0].n_units.min()) < 2:
         raise InputError(f"every text must have at least two {unit}s to be cut in two, got one")
     prompted = np.array([not (isinstance(x, str) or x.begins) for x in texts])
@@ -221,7 +224,8 @@ def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
     >>> tries_needed([np.log(0.5), np.log(0.1), -np.inf], 0.5)
     array([ 1.,  7., inf])
     """
-    require_chance(chance)
+    if not 0.0 < chance < 1.0:
+        raise InputError(f"chance must be in (0, 1), got {chance}")
     with np.errstate(divide="ignore"):
         # log1p keeps log(1 - p_z) exact for tiny p_z, where 1 - p_z would be 1.
         never = np.log1p(-np.exp(np.asarray(log_probability, np.float64)))
@@ -332,14 +336,6 @@ def longest_stretch(first: Ints, second: Ints) -> Ints:
         longest = np.maximum(longest, row.max(axis=1))
         above = row
     return longest
-
-
-def _tokens(
-    texts: Sequence[ScoredText], models: Sequence[CausalModel]
-) -> tuple[list[Tokens], Unit]:
-    return tokens_of(
-        texts, [model.tokenizer for model in models], [model.limit for model in models], "token"
-    )
 
 
 def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
@@ -459,7 +455,8 @@ def kept_written(
 
     Progress counts a repeated text once.
     """
-    once, which = _once(suffixes)
+    rows, which = distinct_texts(suffixes.tokens)
+    once = suffixes.rows(rows)
     found = _compute_arrays(
         Reading(model, once, how),
         {"log_probability": "float64", "verbatim": "bool"},
@@ -471,16 +468,12 @@ def kept_written(
 
 def kept_nearness(model: CausalModel, suffixes: Suffixes, kept: AnswerStore) -> Nearness:
     """Return the `nearness` of all texts; compute only those not stored."""
-    once, which = _once(suffixes)
+    rows, which = distinct_texts(suffixes.tokens)
+    once = suffixes.rows(rows)
     arrays = {"edits": "int64", "longest": "int64"}
     found = _compute_arrays(Comparing(model, once), arrays, {}, kept)
     edits, longest = (np.asarray(found[name][which], np.int64) for name in arrays)
     return Nearness(edits, longest, suffixes.stop - suffixes.start)
-
-
-def _once(suffixes: Suffixes) -> tuple[Suffixes, Ints]:
-    rows, which = distinct_texts(suffixes.tokens)
-    return suffixes.rows(rows), which
 
 
 def _compute_arrays(
@@ -576,6 +569,8 @@ class Sampling:
     """Sampling settings."""
     first: int
     """Token to begin with."""
+    n_tokens: int
+    """Tokens of each text, at least 1."""
     seed: int
     """Seed of the sampling."""
 
@@ -590,7 +585,7 @@ class Sampling:
         chosen = []
         past = None
         with torch.inference_mode():
-            for _ in range(_n_tokens(self.model, self.how)):
+            for _ in range(self.n_tokens):
                 out = self.model.module(input_ids=given, past_key_values=past, use_cache=True)
                 past = out.past_key_values
                 logits = out.logits[:, -1].float().cpu() / self.how.temperature
@@ -603,10 +598,6 @@ class Sampling:
         return {"ids": torch.cat(chosen, 1).numpy().astype(np.int32)}
 
 
-def _n_tokens(model: CausalModel, how: Writing) -> int:
-    return min(how.prefix + how.suffix, model.limit - 1)
-
-
 def _sampled_ids(model: CausalModel, how: Writing, n: int, *, seed: int, kept: AnswerStore) -> Ints:
     """Return the token ids of n written texts, (n, tokens)."""
     frame = model.tokenizer.encoded(["a"])[0]
@@ -614,13 +605,12 @@ def _sampled_ids(model: CausalModel, how: Writing, n: int, *, seed: int, kept: A
     # The frame of the tokenizer where it writes one, as in the training.
     own = frame.ids[:1].tolist() if frame.framing[0] else []
     known = [x for x in (*own, config.bos_token_id, config.eos_token_id) if isinstance(x, int)]
-    first = known[0] if known else None
-    if first is None:
+    if not known:
         raise InputError(
             f"{model.source.path} has no token to begin a text with (bos_token_id, eos_token_id): "
             "leave unprompted out"
         )
-    width = _n_tokens(model, how)
+    width = min(how.prefix + how.suffix, model.limit - 1)
     plan = Plan(
         name="language",
         seed=seed,
@@ -635,5 +625,6 @@ def _sampled_ids(model: CausalModel, how: Writing, n: int, *, seed: int, kept: A
             **model_settings(model),
         },
     )
-    found: Ints = compute_arrays(plan, Sampling(model, how, first, seed), kept)["ids"]
+    work = Sampling(model, how, first=known[0], n_tokens=width, seed=seed)
+    found: Ints = compute_arrays(plan, work, kept)["ids"]
     return found

@@ -285,13 +285,25 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
     )
     found = []
     for model in models:
-        rows = [
-            _tokens_around(encoded, span, model.limit)
-            for encoded, span in zip(model.tokenizer.encoded(texts), spans, strict=True)
-        ]
-        ids = [row for row, _, _ in rows]
+        # As many tokens around each span as fit, and the span's start and stop among them.
+        ids = []
+        cuts = []
+        for encoded, span in zip(model.tokenizer.encoded(texts), spans, strict=True):
+            places = _tokens_in_span(encoded, span)
+            first = int(places[0])
+            n_hidden = int(places[-1]) + 1 - first
+            content = np.flatnonzero(~encoded.framing)
+            room = model.limit - (len(encoded.ids) - len(content))
+            # The window is centred on the span, and moved inwards at the ends of the text.
+            centred = (2 * first + n_hidden - room) // 2 - int(content[0])
+            begin = max(0, min(centred, len(content) - room))
+            kept = encoded.framing.copy()
+            kept[content[begin : begin + room]] = True
+            ids.append(encoded.ids[kept])
+            before = int(np.count_nonzero(kept[:first]))
+            cuts.append((before, before + n_hidden))
         size = np.array([len(row) for row in ids])
-        start, stop = (np.array(cut) for cut in list(zip(*rows, strict=True))[1:])
+        start, stop = (np.array(cut) for cut in zip(*cuts, strict=True))
         units = np.concatenate([np.arange(n) for n in size])
         none = np.zeros_like(size)
         starts = np.append(0, np.cumsum(size))
@@ -321,18 +333,3 @@ def _tokens_in_span(encoded: EncodedText, span: Ints) -> Ints:
     begins, ends = encoded.spans.T
     places: Ints = np.flatnonzero(~encoded.framing & (begins < span[1]) & (ends > span[0]))
     return places
-
-
-def _tokens_around(encoded: EncodedText, span: Ints, limit: int) -> tuple[Ints, int, int]:
-    """Return as many tokens around a span as fit, and the span's start and stop among them."""
-    places = _tokens_in_span(encoded, span)
-    first = int(places[0])
-    stop = int(places[-1]) + 1
-    content = np.flatnonzero(~encoded.framing)
-    room = limit - (len(encoded.ids) - len(content))
-    # The window is centred on the span, and moved inwards at the ends of the text.
-    begin = max(0, min((first + stop - room) // 2 - int(content[0]), len(content) - room))
-    kept = encoded.framing.copy()
-    kept[content[begin : begin + room]] = True
-    start = int(np.count_nonzero(kept[:first]))
-    return encoded.ids[kept], start, start + stop - first

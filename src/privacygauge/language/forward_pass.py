@@ -133,24 +133,20 @@ def causal_head(model: Any) -> Head | None:
             return None
         inputs = {"input_ids": ids}
         inside = torch.ones_like(ids, dtype=torch.bool)
-        heads = [Head((embedding, *further)) for further in _last_steps(text)]
+        # Functions on logits that a model may end with: none, a scale (Cohere), a divisor (Granite)
+        # or a soft bound (Gemma 2).
+        scale = getattr(text, "logit_scale", None)
+        divisor = getattr(text, "logits_scaling", None)
+        bound = getattr(text, "final_logit_softcapping", None)
+        heads = [Head((embedding,))]
+        if scale is not None:
+            heads.append(Head((embedding, lambda logits: logits * scale)))
+        if divisor is not None:
+            heads.append(Head((embedding, lambda logits: logits / divisor)))
+        if bound is not None:
+            heads.append(Head((embedding, lambda logits: (logits / bound).tanh() * bound)))
         agree = partial(_agrees, model, inputs=inputs, inside=inside, expected=expected)
         return next((head for head in heads if agree(head)), None)
-
-
-def _last_steps(config: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield functions on logits that a model may end with: none, a scale, a soft bound."""
-    yield ()
-    # As in Cohere, in Granite and in Gemma 2.
-    scale = getattr(config, "logit_scale", None)
-    divisor = getattr(config, "logits_scaling", None)
-    bound = getattr(config, "final_logit_softcapping", None)
-    if scale is not None:
-        yield (lambda logits: logits * scale,)
-    if divisor is not None:
-        yield (lambda logits: logits / divisor,)
-    if bound is not None:
-        yield (lambda logits: (logits / bound).tanh() * bound,)
 
 
 def _check_varied(logits: Any) -> None:

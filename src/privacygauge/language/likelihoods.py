@@ -363,14 +363,15 @@ def prefix_apart(
         )
     population = sides[2]
     judged = sides[:2]
-    texts, people = _plain_and_people(population)
-    # Texts, then people, of both judged sides.
-    known = [
-        set[str]().union(*parts) for parts in zip(*map(_plain_and_people, judged), strict=True)
-    ]
+    texts = plain_texts(population.records.text)
+    people = population.records.group or population.sample
+    known_texts = {text for side in judged for text in plain_texts(side.records.text)}
+    known_people = {name for side in judged for name in side.records.group or side.sample}
     order = rng.permutation(len(population)).tolist()
     # Texts or people of the judged sides would show what is asked about.
-    free = [row for row in order if texts[row] not in known[0] and people[row] not in known[1]]
+    free = [
+        row for row in order if texts[row] not in known_texts and people[row] not in known_people
+    ]
     every = [text for side in sides for text in side.records.text]
     prefix = prefix_of(model, every, [population.records.text[row] for row in free])[:n]
     if not prefix:
@@ -389,11 +390,6 @@ def prefix_apart(
             f"prefix of recall, got {len(left)}: give more of them"
         )
     return population.rows(np.array(left)), prefix
-
-
-def _plain_and_people(side: Side) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the normalised texts of a side, and their people."""
-    return plain_texts(side.records.text), side.records.group or side.sample
 
 
 def recall_signal(target: Energies, conditional: Energies) -> Floats:

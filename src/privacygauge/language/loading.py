@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def checked_folder(path: str | Path) -> Path:
             f"{folder} must hold a model, but has no config.json: name a folder made by "
             "save_pretrained"
         )
-    if not _weight_files(folder):
+    if not any(folder.glob("*.safetensors")):
         # The weights may be there in a format that is never read.
         pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
         if pickled:
@@ -97,10 +97,6 @@ def checked_folder(path: str | Path) -> Path:
             f"{folder} must hold weights, but has no *.safetensors: save the model there again"
         )
     return folder
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.safetensors"))
 
 
 def model_settings(folder: Path) -> dict[str, Any]:
@@ -118,7 +114,7 @@ def weights_sha256(folder: Path) -> str:
     """Return the SHA-256 of the weights and of the settings that affect the computation."""
     kept = {name: value for name, value in model_settings(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
-    for path in _weight_files(folder):
+    for path in sorted(folder.glob("*.safetensors")):
         digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
         with path.open("rb") as file:
             while block := file.read(_BLOCK):
@@ -136,7 +132,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
     auto_class : str
         "AutoModelForMaskedLM", "AutoModelForCausalLM" or "AutoModelForSeq2SeqLM".
     **options
-        Options for transformers, from `loading_options`.
+        Options for transformers, from `load_masked` and `load_causal`.
 
     Raises
     ------
@@ -144,6 +140,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
         If it is another kind of model, cannot be read, or lacks a part of its weights.
     """
     import transformers
+    from safetensors import SafetensorError
 
     kind = _TAKEN_FROM[auto_class]
     try:
@@ -156,7 +153,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
                 output_loading_info=True,
                 **options,
             )
-    except (OSError, ImportError, ValueError, KeyError, RuntimeError, damage_error()) as error:
+    except (OSError, ImportError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise InputError(
             f"{folder} must hold a {kind} language model that transformers can read, but: "
             f"{first_line(error)}"
@@ -176,13 +173,6 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or its type if the message is empty."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def damage_error() -> type[Exception]:
-    """Return the exception that safetensors raises for a damaged file."""
-    from safetensors import SafetensorError
-
-    return cast(type[Exception], SafetensorError)
 
 
 def most_tokens(module: Any, wanted: int) -> int:
@@ -231,7 +221,7 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
         if base is not None:
             raise InputError(f"a base goes with a PEFT adapter, but {folder} has no {ADAPTER}")
         return checked_folder(folder), None
-    settings = _settings(folder)
+    settings = _object(folder / ADAPTER, "adapter")
     if not (folder / _WEIGHTS).is_file():
         raise InputError(f"{folder} must hold its adapter as {_WEIGHTS}, which is not there")
     if settings.get("num_virtual_tokens") is not None:
@@ -267,13 +257,12 @@ def add_adapter(module: Any, folder: Path) -> Any:
     """
     import torch
     from peft import PeftModel
+    from safetensors import SafetensorError, safe_open
 
     try:
         with quiet_transformers(), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             # The rows of the embeddings that an adapter holds; 0 if it holds none.
-            from safetensors import safe_open
-
             embeddings = module.get_input_embeddings()
             name = next(name for name, part in module.named_modules() if part is embeddings)
             with safe_open(folder / _WEIGHTS, framework="pt") as weights:
@@ -289,7 +278,7 @@ def add_adapter(module: Any, folder: Path) -> Any:
                     torch.manual_seed(0)  # for a head that the adapter does not hold
                     module.resize_token_embeddings(n_rows, mean_resizing=False)
             made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, damage_error()) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise InputError(
             f"{folder} must hold an adapter of its base, but: {first_line(error)}"
         ) from error
@@ -307,15 +296,12 @@ def sha256_of(folder: Path, adapter: Path | None) -> str:
     whole = weights_sha256(folder)
     if adapter is None:
         return whole
-    settings = {name: value for name, value in _settings(adapter).items() if name != _BASE}
+    own = _object(adapter / ADAPTER, "adapter")
+    settings = {name: value for name, value in own.items() if name != _BASE}
     digest = hashlib.sha256(f"{whole}\n{json.dumps(settings, sort_keys=True)}\n".encode())
     with (adapter / _WEIGHTS).open("rb") as file:
         digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    return _object(folder / ADAPTER, "adapter")
 
 
 def _object(path: Path, what: str) -> dict[str, Any]:
@@ -353,8 +339,7 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     InputError
         If it holds no model, or a model of neither kind.
     """
-    # Of an adapter, its base tells the kind.
-    found, heads = _find_kind(model_settings(parts_of(path, base)[0]))
+    found, heads = known_kind(path, base)
     if any(name.endswith("ForSequenceClassification") for name in heads):
         raise InputError(
             f"{path} must hold a masked or a causal language model, got a classifier of texts "
@@ -369,30 +354,27 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     return found
 
 
-def known_kind(path: str | Path, base: str | Path | None = None) -> Kind | None:
-    """Return the kind as `model_kind` does, or None for a model of neither kind.
+def known_kind(path: str | Path, base: str | Path | None = None) -> tuple[Kind | None, list[str]]:
+    """Return the kind as `model_kind` does, None for neither kind, and the classes it was saved as.
 
     Raises
     ------
     InputError
         If the folder holds no model.
     """
-    return _find_kind(model_settings(parts_of(path, base)[0]))[0]
+    # Of an adapter, its base tells the kind.
+    settings = model_settings(parts_of(path, base)[0])
+    heads = settings.get("architectures") or []
+    heads = [str(name) for name in heads] if isinstance(heads, list) else []
+    # A decoder reads from left to right, and so does the language model of one that reads images.
+    reads_on = settings.get("is_encoder_decoder") is True or has_language_model_inside(settings)
+    return ("causal" if reads_on else kind_of(heads)), heads
 
 
 def kind_of(heads: Sequence[str]) -> Kind | None:
     """Return the kind of a model by the names of its classes, or None for neither kind."""
     kinds = (kind for kind, endings in _HEADS.items() if any(x.endswith(endings) for x in heads))
     return next(kinds, None)
-
-
-def _find_kind(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
-    """Return the kind of a model by its settings, and the classes that it was saved as."""
-    heads = settings.get("architectures") or []
-    heads = [str(name) for name in heads] if isinstance(heads, list) else []
-    # A decoder reads from left to right, and so does the language model of one that reads images.
-    reads_on = settings.get("is_encoder_decoder") is True or has_language_model_inside(settings)
-    return ("causal" if reads_on else kind_of(heads)), heads
 
 
 def has_language_model_inside(settings: Mapping[str, Any]) -> bool:
@@ -412,8 +394,8 @@ Asked = Precision | Literal["own", "faster"]
 
 PRECISIONS = ("float32", "bfloat16", "float16", "own", "int8", "int4")
 """Choices that a command offers."""
-# Options of BitsAndBytesConfig.
-_BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
+BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
+"""Precisions of quantised weights, with their options of BitsAndBytesConfig."""
 
 # Speed-up from which bfloat16 is chosen: below, noise in a fraction of a second could decide.
 _WORTH_IT = 1.2
@@ -432,7 +414,7 @@ def check_precision(precision: str, device: str) -> None:
             "precision float16 needs a GPU (device cuda): on a processor take own or float32, in "
             "which such weights lose nothing"
         )
-    if precision in _BITS:
+    if precision in BITS:
         if find_spec("bitsandbytes") is None:
             raise InputError(
                 f"precision {precision} needs bitsandbytes, which is not installed: install it, or "
@@ -440,20 +422,6 @@ def check_precision(precision: str, device: str) -> None:
             )
         if not (on_gpu and torch.cuda.is_available()):
             raise InputError(f"precision {precision} needs a GPU (device cuda), got {device}")
-
-
-def loading_options(precision: str, device: str) -> dict[str, Any]:
-    """Return options for `from_pretrained` that load no weight wider than it was saved."""
-    from transformers import BitsAndBytesConfig
-
-    options: dict[str, Any] = {"torch_dtype": "auto"}
-    if precision in _BITS:
-        settings: Any = BitsAndBytesConfig
-        options["quantization_config"] = settings(**{_BITS[precision]: True})
-        options["device_map"] = {"": device}
-    if device == "auto":
-        options["device_map"] = "auto"
-    return options
 
 
 def move_to_device(module: Any, device: str) -> None:
@@ -464,19 +432,6 @@ def move_to_device(module: Any, device: str) -> None:
         module.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device must be one that torch can use, got {device!r}") from error
-
-
-def settle_precision(module: Any, asked: str, device: str, limit: int) -> Precision:
-    """Return the precision in which a module runs, after converting its weights to it."""
-    import torch
-
-    found = stored_as(module) if asked == "own" else asked
-    if asked == "faster":
-        plain = not module.config.is_encoder_decoder and device != "auto"
-        found = faster_precision(module, device, limit) if plain else "float32"
-    if found not in _BITS and found != stored_as(module):
-        module.to(getattr(torch, found))
-    return cast(Precision, found)
 
 
 def stored_as(module: Any) -> str:

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from privacygauge.errors import InputError
 from privacygauge.language.forward_pass import Batch, Head, causal_head, head_of
 from privacygauge.language.loading import (
+    BITS,
     Asked,
     Precision,
     add_adapter,
     check_precision,
+    faster_precision,
     has_language_model_inside,
     kind_of,
-    loading_options,
     model_settings,
     most_tokens,
     move_to_device,
     parts_of,
     read_module,
-    settle_precision,
     sha256_of,
     stored_as,
 )
@@ -335,7 +335,17 @@ def _read_weights(
             "pip install 'privacygauge[huggingface]'"
         )
     folder, adapter = parts
-    module = read_module(folder, auto_class, **loading_options(precision, device))
+    # No weight is loaded wider than it was saved.
+    options: dict[str, Any] = {"torch_dtype": "auto"}
+    if precision in BITS:
+        from transformers import BitsAndBytesConfig
+
+        quantised: Any = BitsAndBytesConfig
+        options["quantization_config"] = quantised(**{BITS[precision]: True})
+        options["device_map"] = {"": device}
+    if device == "auto":
+        options["device_map"] = "auto"
+    module = read_module(folder, auto_class, **options)
     # The precision of a module's saved weights; widen them to float32 if requested.
     stored = stored_as(module)
     on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
@@ -359,11 +369,6 @@ def limit_of(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
     return most if windows.context is None else min(most, windows.context)
 
 
-def vocabulary_size(module: Any) -> int:
-    """Return the number of tokens in a model's vocabulary."""
-    return int(module.config.get_text_config(decoder=True).vocab_size)
-
-
 def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
     """Return a tokenizer without tokens that were added to it but never to the model.
 
@@ -374,8 +379,13 @@ def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
     InputError
         If the model lacks other tokens of the tokenizer.
     """
-    size = vocabulary_size(module)
-    found = tokenizer if tokenizer.n_tokens <= size else tokenizer.without_added(size)
+    size = int(module.config.get_text_config(decoder=True).vocab_size)
+    found = tokenizer
+    if tokenizer.n_tokens > size:
+        state = json.loads(tokenizer.state)
+        state["added_tokens"] = [x for x in state.get("added_tokens", ()) if x["id"] < size]
+        pad = tokenizer.pad_id if tokenizer.pad_id < size else 0
+        found = replace(tokenizer, state=json.dumps(state, ensure_ascii=False), pad_id=pad)
     if found.n_tokens > size:
         raise InputError(
             f"the tokenizer in {folder} must belong to the model, got {tokenizer.n_tokens:,} "
@@ -409,6 +419,8 @@ def model_of(
     InputError
         If the module is of another kind or in training mode, or the tokenizer is not its own.
     """
+    import torch
+
     name = type(module).__name__
     encoder = bool(getattr(module.config, "is_encoder_decoder", False))
     kind = "causal" if encoder else kind_of([name])
@@ -418,11 +430,20 @@ def model_of(
         raise InputError(f"the {name} must be in evaluation mode: call its eval() first")
     own = replace(tokenizer_of(tokenizer, "the tokenizer"), literal=windows.literal)
     own = fitting(own, module, name)
+    # The current weights and the settings are the model's identity.
+    settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
+    digest = hashlib.sha256(settings.encode())
+    # By name, so that the order in which layers were built does not count.
+    for part, weights in sorted(module.state_dict().items()):
+        digest.update(f"\n{part} {weights.dtype} {tuple(weights.shape)}\n".encode())
+        # As bytes, since numpy has no bfloat16.
+        flat = weights.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
     source = Source(
         path=name,
         device=str(module.device),
         precision=cast(Precision, stored_as(module)),
-        weights=_sha256_in_memory(module),
+        weights=digest.hexdigest(),
         windows=windows,
         stored=stored_as(module),
         in_memory=True,
@@ -442,21 +463,6 @@ def model_of(
         head=causal_head(module),
         empty_source=empty_source(own, module),
     )
-
-
-def _sha256_in_memory(module: PreTrainedModel) -> str:
-    """Return the SHA-256 of the current weights and the settings, in hexadecimal."""
-    import torch
-
-    settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
-    digest = hashlib.sha256(settings.encode())
-    # By name, so that the order in which layers were built does not count.
-    for name, weights in sorted(module.state_dict().items()):
-        digest.update(f"\n{name} {weights.dtype} {tuple(weights.shape)}\n".encode())
-        # As bytes, since numpy has no bfloat16.
-        flat = weights.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _in_a_folder(source: Source) -> Source:
@@ -488,17 +494,28 @@ def _place_module(
     stored: str,
 ) -> Source:
     """Move `module` to its device; return its source, with precision and device."""
+    import torch
+
     # Spread or quantised models were placed when they were loaded.
-    if device != "auto" and precision not in ("int8", "int4"):
+    if device != "auto" and precision not in BITS:
         move_to_device(module, device)
-    taken = settle_precision(module, precision, device, most_tokens(module, 48))
+    # The precision in which the module runs, after its weights are converted to it.
+    saved = stored_as(module)
+    taken = saved if precision == "own" else precision
+    if precision == "faster":
+        plain = not module.config.is_encoder_decoder and device != "auto"
+        taken = "float32"
+        if plain:
+            taken = faster_precision(module, device, most_tokens(module, 48))
+    if taken not in BITS and taken != saved:
+        module.to(getattr(torch, taken))
     folder, adapter = parts
     base = None if adapter is None else str(folder.resolve())
     path = str((adapter or folder).resolve())
     return Source(
         path=path,
         device=device,
-        precision=taken,
+        precision=cast(Precision, taken),
         weights=sha256_of(folder, adapter),
         windows=windows,
         stored=stored,

@@ -13,8 +13,7 @@ from privacygauge.runs.options import Options, Role, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.kinds.session import Work
-    from privacygauge.language.conversations import Trained
-    from privacygauge.language.text_files import Columns
+    from privacygauge.language.text_files import Columns, Trained
     from privacygauge.runs.store import Run
 
 
@@ -97,8 +96,7 @@ def columns_of(
     text: str, ids: str | None, group: str | None, *, trained: str, template: str | None
 ) -> Columns:
     """Return the columns of the text files, from the request's options."""
-    from privacygauge.language.conversations import ChatForm, TrainingForm
-    from privacygauge.language.text_files import Columns
+    from privacygauge.language.text_files import ChatForm, Columns, TrainingForm
 
     training = TrainingForm(ChatForm(template=template), cast("Trained", trained))
     return Columns(text, ids, group, training)
@@ -234,10 +232,5 @@ class Tries(Options):
         _require_whole(
             tries=(self.tries, 1), edits=(self.edits, 0), unprompted=(self.unprompted, 0)
         )
-        require_chance(self.chance)
-
-
-def require_chance(chance: float) -> None:
-    """Raise unless a probability is in (0, 1)."""
-    if not 0.0 < chance < 1.0:
-        raise InputError(f"chance must be in (0, 1), got {chance}")
+        if not 0.0 < self.chance < 1.0:
+            raise InputError(f"chance must be in (0, 1), got {self.chance}")

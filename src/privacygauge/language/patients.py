@@ -369,11 +369,8 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     both = (inside > 0) & (outside > 0)
     tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
 
-    def kept_at(ratio: float) -> float:
-        return float(np.minimum(inside, ratio * outside).sum())
-
     # With ratio r, n members face n / r others: the variance is proportional to (1 + r) / n.
-    worth = [kept_at(ratio) / (1 + ratio) for ratio in tried]
+    worth = [float(np.minimum(inside, r * outside).sum()) / (1 + r) for r in tried]
     ratio = float(tried[int(np.argmax(worth))])
     # Drawn in the order of ids: which texts stay does not depend on the order of the rows.
     place = np.empty(len(scores))
@@ -420,10 +417,26 @@ def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores
     found = compared_lengths(scores, rng)
     if found is None or not found.unlike:
         return scores, apart
+    of = "tokens" if scores.length is not None else "words"
+    typical_in, typical_out = (
+        f"{np.median(found.length[side]):g}" for side in (scores.member, scores.nonmember)
+    )
+    told = (
+        f"Members and non-members are unequally long ({typical_in} and {typical_out} {of} in the "
+        "median), which is known without the model"
+    )
     if not found.overlap:
         everything = np.ones(len(scores), np.bool_)
-        return scores.take(everything, note_on(found, scores)), (*apart, "lengths")
-    return scores.take(found.kept, note_on(found, scores)), apart
+        note = f"{told}, and too few are equally long to compare them."
+        return scores.take(everything, note), (*apart, "lengths")
+    n_in, n_out = (
+        int(np.count_nonzero(found.kept & side)) for side in (scores.member, scores.nonmember)
+    )
+    note = (
+        f"{told}: {n_in:,} members and {n_out:,} non-members of equal lengths, drawn at random, "
+        "are compared."
+    )
+    return scores.take(found.kept, note), apart
 
 
 def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
@@ -522,21 +535,3 @@ def _sizes_differ(high: _Cell, low: _Cell) -> bool:
         return True
     # Multiplied by the length, the low energies would match the high ones.
     return 1 / _TIMES < low.median * low.tokens / high.median < _TIMES
-
-
-def note_on(found: Lengths, scores: TextScores) -> str:
-    """Return a note for the reader on lengths that differ."""
-    sides = {"members": scores.member, "non-members": scores.nonmember}
-    median = {name: float(np.median(found.length[side])) for name, side in sides.items()}
-    of = "tokens" if scores.length is not None else "words"
-    told = (
-        f"Members and non-members are unequally long ({median['members']:g} and "
-        f"{median['non-members']:g} {of} in the median), which is known without the model"
-    )
-    if not found.overlap:
-        return f"{told}, and too few are equally long to compare them."
-    left = [int(np.count_nonzero(found.kept & side)) for side in sides.values()]
-    return (
-        f"{told}: {left[0]:,} members and {left[1]:,} non-members of equal lengths, drawn at "
-        "random, are compared."
-    )

@@ -29,7 +29,6 @@ from privacygauge.datasets.reading import (
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import MISSING, MOST_GROUPS, column_groups
 from privacygauge.language.texts import (
-    Overlap,
     Texts,
     connected_rows,
     find_overlap,
@@ -340,8 +339,39 @@ def text_scores(
                 "threshold is not independent of them."
             )
     length = given.get("length")
-    copies = _copies(overlap, target, reference)
-    of_groups, left_out = _group_columns(given.get("columns") or {}, n)
+    # Groups of copies, by text or else by energy. If two models give equal energies, to the last of
+    # many digits, they have read equal texts. One model alone may give all its members the same
+    # answer: that is a leak, not a copy.
+    copies = overlap.copies
+    if copies is None and reference is not None:
+        pairs = np.column_stack([target, reference])
+        # Mostly round numbers, such as 2.5: equal pairs are coincidences.
+        is_round = np.abs(pairs / _DIGITS - np.round(pairs / _DIGITS)) < _DIGITS
+        if not np.mean(is_round) > _MOSTLY:
+            copies = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    if copies is not None and len(np.unique(copies)) == len(copies):
+        copies = None
+    # Further columns whose values are groups, and a note on those that are left out.
+    named = given.get("columns") or {}
+    read = {name: _numbers_or_texts(values, n) for name, values in named.items()}
+    known = {name: values for name, values in read.items() if values is not None}
+    # Whole numbers that all differ count rows.
+    counts = [
+        name
+        for name, values in known.items()
+        if values.dtype.kind in "iuf"
+        and len(np.unique(values)) == n > MOST_GROUPS
+        and bool(np.all(values == np.rint(values)))
+    ]
+    may_group, _ = column_groups(known)
+    of_groups = {
+        name: values for name, values in known.items() if name in may_group and name not in counts
+    }
+    if unused := checks.short_list([repr(name) for name in named if name not in of_groups]):
+        notes.append(
+            f"Not looked at as groups: {unused}; ids, free texts and columns of more than "
+            f"{MOST_GROUPS} texts make no groups."
+        )
     further = further_signals(given.get("further") or {}, n)
     return TextScores(
         texts_of_rows(ids, kept),
@@ -352,7 +382,7 @@ def text_scores(
         group=groups,
         length=None if length is None else checks.classes(length, "length", length=n)[kept],
         text=None if texts is None else texts_of_rows(texts, kept),
-        notes=(*notes, *left_out),
+        notes=tuple(notes),
         further={name: values[kept] for name, values in further.items()},
         # Copies are found before samples are left out: groups may span both sides.
         copies=None if copies is None else copies[kept],
@@ -361,29 +391,10 @@ def text_scores(
     )
 
 
+_MOSTLY = 0.5
+"""Share of round energies above which equal ones are coincidences."""
 _DIGITS = 1e-6
 """If energies are multiples of this or of a larger number, they may be equal by chance."""
-
-
-def _copies(overlap: Overlap, target: Floats, reference: Floats | None) -> Ints | None:
-    """Return the groups of copies, by text or else by energy; None if there are none.
-
-    If two models give equal energies, to the last of many digits, they have read equal texts. One
-    model alone may give all its members the same answer: that is a leak, not a copy.
-    """
-    found = overlap.copies
-    if found is None and reference is not None:
-        pairs = np.column_stack([target, reference])
-        # Mostly round numbers, such as 2.5: equal pairs are coincidences.
-        if np.mean(np.abs(pairs / _DIGITS - np.round(pairs / _DIGITS)) < _DIGITS) > _MOSTLY:
-            return None
-        found = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-    if found is None or len(np.unique(found)) == len(found):
-        return None
-    return found
-
-
-_MOSTLY = 0.5
 
 
 def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Skipped:
@@ -437,31 +448,6 @@ def _require_one_part(member: Bools, population: Bools) -> None:
             f"population must be 0 for members, got 1 in row {both[0]}: thresholds are taken from "
             "samples that were not trained on"
         )
-
-
-def _group_columns(
-    columns: Mapping[str, ArrayLike], n: int
-) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
-    """Return further columns whose values are groups, and a note on those that are left out."""
-    found = {name: _numbers_or_texts(values, n) for name, values in columns.items()}
-    known = {name: values for name, values in found.items() if values is not None}
-    # Whole numbers that all differ count rows.
-    ids = [
-        name
-        for name, values in known.items()
-        if values.dtype.kind in "iuf"
-        and len(np.unique(values)) == n > MOST_GROUPS
-        and bool(np.all(values == np.rint(values)))
-    ]
-    groups, _ = column_groups(known)
-    kept = {name: values for name, values in known.items() if name in groups and name not in ids}
-    left_out = checks.short_list([repr(name) for name in columns if name not in kept])
-    if not left_out:
-        return kept, ()
-    return kept, (
-        f"Not looked at as groups: {left_out}; ids, free texts and columns of more than "
-        f"{MOST_GROUPS} texts make no groups.",
-    )
 
 
 def _numbers_or_texts(values: ArrayLike, n: int) -> NDArray[Any] | None:
@@ -556,10 +542,12 @@ def load_text_scores(path: str | Path) -> TextScores:
         if not rows:
             raise InputError(f"{path} is empty")
         # The first line decides the columns; every other line is compared with it.
-        known = [name for name in rows[0][1] if _is_known(name)]
+        known = [name for name in rows[0][1] if name in _NAMES or _is_number(name)]
         for number, row in rows:
             missing = [name for name in known if name not in row]
-            further = [name for name in row if _is_known(name) and name not in known]
+            further = [
+                name for name in row if (name in _NAMES or _is_number(name)) and name not in known
+            ]
             if missing or further:
                 rule = (
                     f"no {checks.short_list(missing)}"
@@ -614,7 +602,7 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
             for key in list(numbers)
             if key.startswith(SIGNAL)
         }
-        others = {key: columns[key] for key in columns if not _is_known(key)}
+        others = {key: columns[key] for key in columns if key not in _NAMES and not _is_number(key)}
         return text_scores(columns["sample"], **numbers, **texts, further=further, columns=others)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
@@ -622,10 +610,6 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
 
 def _is_number(column: str) -> bool:
     return column in _NUMBERS or column.startswith(SIGNAL)
-
-
-def _is_known(column: str) -> bool:
-    return column in _NAMES or _is_number(column)
 
 
 def _bit(value: Any, name: str, row: int) -> bool:

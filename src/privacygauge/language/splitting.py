@@ -215,7 +215,13 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
     same = number_names(plain)
     # Each different text once: equal texts are in one group already.
     once = [plain[row] for row in np.unique(same, return_index=True)[1].tolist()]
-    shingles = [_shingles(text) for text in once]
+    shingles = []
+    for text in once:
+        words = text.split()
+        # A text of fewer words is one shingle, so it must be equal to be similar.
+        starts = range(max(1, len(words) - _WORDS + 1))
+        parts = (" ".join(words[i : i + _WORDS]) for i in starts)
+        shingles.append(frozenset(crc32(part.encode()) for part in parts))
     found = DisjointSet(range(len(once)))
     for a, b in _candidates(shingles):
         if found[a] == found[b]:
@@ -226,13 +232,6 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
             found.merge(a, b)
     root = np.array([found[i] for i in range(len(once))], np.int64)
     return number_names([str(number) for number in root[same].tolist()])
-
-
-def _shingles(text: str) -> frozenset[int]:
-    words = text.split()
-    # A text of fewer words is one shingle, so it must be equal to be similar.
-    several = (" ".join(words[i : i + _WORDS]) for i in range(max(1, len(words) - _WORDS + 1)))
-    return frozenset(crc32(part.encode()) for part in several)
 
 
 def _candidates(shingles: Sequence[frozenset[int]]) -> Iterator[tuple[int, int]]:

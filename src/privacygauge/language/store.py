@@ -19,7 +19,7 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.versions import own_version, versions
 from privacygauge.language.energies import Energies, Unit
 from privacygauge.language.forward_pass import ScoredPositions, batch_of, pass_groups
-from privacygauge.language.model import Floats32, Model, vocabulary_size
+from privacygauge.language.model import Floats32, Model
 from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import WindowedTexts, whole
 from privacygauge.runs.execute import Progress, Work, complete
@@ -62,10 +62,9 @@ class AnswerStore:
         if progress is None:
             return self
 
-        def told(n_done: int, n_all: int) -> None:
-            progress(number * n_all + n_done, n * n_all)
-
-        return replace(self, progress=told)
+        return replace(
+            self, progress=lambda n_done, n_all: progress(number * n_all + n_done, n * n_all)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,8 @@ def token_budget(model: Model) -> int:
     # With a head only the logits of scored positions are computed, not those of the whole pass.
     if getattr(model, "head", None) is not None:
         return budget
-    return min(budget, _MOST_LOGITS // vocabulary_size(model.module))
+    config = model.module.config.get_text_config(decoder=True)
+    return min(budget, _MOST_LOGITS // int(config.vocab_size))
 
 
 def texts_a_task(model: Model, n: int) -> int:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-from numpy.typing import NDArray
-
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.game import rounds_of_models
@@ -132,8 +130,11 @@ def rounds_of_patients(
 
 
 def _check_targets(log_likelihood: ArrayLike, inside: ArrayLike) -> tuple[Floats, Bools]:
-    signal = _matrix(log_likelihood, "log_likelihood")
-    coins = _matrix(inside, "inside")
+    signal = np.asarray(log_likelihood)
+    coins = np.asarray(inside)
+    for name, array in (("log_likelihood", signal), ("inside", coins)):
+        if array.ndim != 2 or not array.size:
+            raise InputError(f"{name} must have the shape (k, n), got {array.shape}")
     if coins.shape != signal.shape:
         raise InputError(f"inside must have the shape {signal.shape}, got {coins.shape}")
     rows = zip(signal, coins, strict=True)
@@ -142,13 +143,6 @@ def _check_targets(log_likelihood: ArrayLike, inside: ArrayLike) -> tuple[Floats
         for j, (row, side) in enumerate(rows)
     ]
     return np.array([row for row, _ in checked]), np.array([side for _, side in checked])
-
-
-def _matrix(values: ArrayLike, name: str) -> NDArray[np.generic]:
-    array = np.asarray(values)
-    if array.ndim != 2 or not array.size:
-        raise InputError(f"{name} must have the shape (k, n), got {array.shape}")
-    return array
 
 
 ATTACKS: tuple[Attack, ...] = (
@@ -183,14 +177,12 @@ class SeveralModels:
         for unit, found in (("text", self.texts), ("patient", self.patients)):
             for e in found:
                 low_rate = next(x.estimate for x in e.tpr_at_fpr if x.fpr == 0.01)
-                rows.append(
-                    {
-                        "unit": unit,
-                        "attack": e.title,
-                        **_columns("auc", e.auc.value, e.auc.low, e.auc.high),
-                        **_columns("tpr@0.01", low_rate.value, low_rate.low, low_rate.high),
-                    }
-                )
+                row: dict[str, object] = {"unit": unit, "attack": e.title}
+                for name, estimate in (("auc", e.auc), ("tpr@0.01", low_rate)):
+                    row[name] = estimate.value
+                    row[f"{name}.low"] = estimate.low
+                    row[f"{name}.high"] = estimate.high
+                rows.append(row)
         return pd.DataFrame(rows)
 
     def summary(self) -> str:
@@ -245,20 +237,14 @@ def audit_targets(
     >>> found.patients[0].auc.value > found.texts[0].auc.value > 0.6
     True
     """
-
-    def played(rounds: Sequence[Round]) -> tuple[Evaluation, ...]:
-        results = audit(rounds, attacks, seed=seed, level=level)
-        return tuple(e for _, e in played_of(results, "give more models"))
-
     rounds = rounds_of_texts(log_likelihood, inside, patient, n_worlds=n_worlds)
-    texts = played(rounds)
-    patients: tuple[Evaluation, ...] = ()
+    levels = [rounds]
     # With one text per patient both levels would be the same.
     if patient is not None and len(np.unique(patient)) < np.size(patient):
-        of_patients = rounds_of_patients(log_likelihood, inside, patient, n_worlds=n_worlds)
-        patients = played(of_patients)
-    return SeveralModels(len(np.asarray(inside)) - len(rounds), len(rounds), texts, patients)
-
-
-def _columns(name: str, value: float, low: float, high: float) -> dict[str, float]:
-    return {name: value, f"{name}.low": low, f"{name}.high": high}
+        levels.append(rounds_of_patients(log_likelihood, inside, patient, n_worlds=n_worlds))
+    found = []
+    for of_level in levels:
+        results = audit(of_level, attacks, seed=seed, level=level)
+        found.append(tuple(e for _, e in played_of(results, "give more models")))
+    patients = found[1] if len(found) > 1 else ()
+    return SeveralModels(len(np.asarray(inside)) - len(rounds), len(rounds), found[0], patients)

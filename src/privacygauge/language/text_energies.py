@@ -115,7 +115,7 @@ def load_either(
     InputError
         As in `load_masked` and `load_causal`.
     """
-    load = load_masked if known_kind(path, base) == "masked" else load_causal
+    load = load_masked if known_kind(path, base)[0] == "masked" else load_causal
     return load(path, device=device, precision=precision, base=base)
 
 
@@ -218,7 +218,25 @@ def text_energies(
         part.rows(np.delete(np.arange(len(part)), rows))
         for part, rows in zip(parts, short, strict=True)
     ]
-    parts, prefix, apart = _set_prefix_apart(target, parts, recall, plan.seed)
+    prefix: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    if recall is not None:
+        if any(part.records.trained is not None for part in parts):
+            raise InputError(
+                "recall needs plain texts, got training data in parts: leave recall out"
+            )
+        if not isinstance(target, CausalModel):
+            raise InputError(
+                "recall needs a causal model of this machine: it reads texts once more"
+            )
+        drawn = seeds.stream(plan.seed, "language", "recall")
+        left, prefix = prefix_apart(target, parts, recall, drawn)
+        apart = (
+            f"For recall the target read each text once more, after {len(prefix)} of the "
+            f"population; {len(parts[2]) - len(left)} text(s) of these people were left out there.",
+        )
+        # The people of the prefix leave the population.
+        parts = [*parts[:2], left]
     if isinstance(target, EndpointModel) and reference is not None:
         # Tokens behind servers are known only from the answers, and may agree on one side only.
         plan = replace(plan, unit="word")
@@ -249,7 +267,9 @@ def text_energies(
     done = 0
     answers = []
     for part in parts:
-        share = _share_of(kept.progress, done, passes * len(part), n_all)
+        share = kept.progress and functools.partial(
+            _tell_share, kept.progress, before=done, n_here=passes * len(part), total=n_all
+        )
         answers.append(
             _ask_side(models, part, prefix=prefix, plan=asked, kept=replace(kept, progress=share))
         )
@@ -299,28 +319,6 @@ def text_energies(
             *changed,
             *notes,
             *[*(note for note in answers[0].notes if note in everywhere), *own],
-        ),
-    )
-
-
-def _set_prefix_apart(
-    target: AnyModel, parts: list[Side], recall: int | None, seed: int
-) -> tuple[list[Side], tuple[str, ...], tuple[str, ...]]:
-    """Return the sides without the people of a prefix, the prefix, and notes on it."""
-    if recall is None:
-        return parts, (), ()
-    if any(part.records.trained is not None for part in parts):
-        raise InputError("recall needs plain texts, got training data in parts: leave recall out")
-    if not isinstance(target, CausalModel):
-        raise InputError("recall needs a causal model of this machine: it reads texts once more")
-    drawn = seeds.stream(seed, "language", "recall")
-    left, prefix = prefix_apart(target, parts, recall, drawn)
-    return (
-        [*parts[:2], left],
-        prefix,
-        (
-            f"For recall the target read each text once more, after {len(prefix)} of the "
-            f"population; {len(parts[2]) - len(left)} text(s) of these people were left out there.",
         ),
     )
 
@@ -430,16 +428,12 @@ def _causal_signals(
     return found, tuple(f"The attack {x.name} was not played: it {x.reason}." for x in skipped)
 
 
-def _share_of(progress: Progress | None, before: int, n_here: int, n_all: int) -> Progress | None:
-    """Return a callback for one side's texts that counts the texts of all sides."""
-    if progress is None:
-        return None
-
-    def told(n_done: int, n_asked: int) -> None:
-        # Repeated texts are computed once, so fewer may be asked for than there are here.
-        progress(before + n_here * n_done // n_asked, n_all)
-
-    return told
+def _tell_share(
+    progress: Progress, n_done: int, n_asked: int, *, before: int, n_here: int, total: int
+) -> None:
+    """Report progress on one side's texts, counting the texts of all sides."""
+    # Repeated texts are computed once, so fewer may be asked for than there are here.
+    progress(before + n_here * n_done // n_asked, total)
 
 
 # Texts that a model was made to forget: how likely each model finds them.

@@ -7,7 +7,7 @@ import math
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -59,13 +59,6 @@ class TrainedText:
         if not self.trained:
             return self.text
         return "".join(self.text[start:stop] for start, stop in self.trained)
-
-    def touches(self, spans: Ints) -> Bools:
-        """Return a mask (t,) of spans (t, 2), in characters, that overlap a trained stretch."""
-        found = np.zeros(len(spans), np.bool_)
-        for start, stop in self.trained:
-            found |= (spans[:, 0] < stop) & (spans[:, 1] > start)
-        return found
 
 
 NO_LOSS = -100
@@ -152,7 +145,13 @@ def components(texts: Sequence[str]) -> Ints:
     # Equal texts are compared only once.
     first = np.array([places.setdefault(text, row) for row, text in enumerate(texts)], np.int64)
     different = np.unique(first)
-    shingles = [_shingles(texts[row]) for row in different.tolist()]
+    # Hashes of a text's words and of its pairs of neighbouring words.
+    shingles = []
+    for row in different.tolist():
+        words = _WORD.findall(texts[row].casefold()) or [texts[row]]
+        pairs = (f"{a} {b}" for a, b in pairwise(words))
+        hashes = (zlib.crc32(x.encode("utf-8", "replace")) for x in (*words, *pairs))
+        shingles.append(frozenset(hashes))
     # Min-hashes (n, 72); the share of equal ones estimates the Jaccard index.
     # Fixed hashes: copies must not depend on a seed.
     draw = np.random.default_rng(0)
@@ -162,8 +161,19 @@ def components(texts: Sequence[str]) -> Ints:
     for i, own in enumerate(shingles):
         values = np.fromiter(own, np.int64, len(own)) % _PRIME
         signs[i] = ((values[:, None] * factor + shift) % _PRIME).min(axis=0)
+    # Groups of texts that share one of their rarest shingles.
+    number = Counter(x for found in shingles for x in found)
+    sharing: dict[int, list[int]] = defaultdict(list)
+    for i, found in enumerate(shingles):
+        # Prefix filter: texts at least ALIKE similar share a shingle among this many rarest ones.
+        few = len(found) - math.ceil(ALIKE * len(found)) + 1
+        for x in sorted(found, key=lambda x: (number[x], x))[:few]:
+            if number[x] > 1:
+                sharing[x].append(i)
     parent = np.arange(len(different))
-    for some in _sharing_rare(shingles):
+    for some in sharing.values():
+        if len(some) < 2:
+            continue
         kinds = np.empty(len(some), np.int64)
         n_kinds = 0
         for i in some:
@@ -182,8 +192,8 @@ def components(texts: Sequence[str]) -> Ints:
                 kinds[n_kinds] = i
                 n_kinds += 1
     roots = np.array([_root(parent, i) for i in range(len(different))], np.int64)
-    found: Ints = different[roots][np.searchsorted(different, first)]
-    return found
+    component: Ints = different[roots][np.searchsorted(different, first)]
+    return component
 
 
 def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
@@ -223,26 +233,6 @@ def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
     order[np.argsort(first)] = np.arange(len(first))
     found: Ints = order[inverse]
     return found
-
-
-def _shingles(text: str) -> frozenset[int]:
-    """Return the hashes of a text's words and of its pairs of neighbouring words."""
-    words = _WORD.findall(text.casefold()) or [text]
-    pairs = (f"{a} {b}" for a, b in pairwise(words))
-    return frozenset(zlib.crc32(x.encode("utf-8", "replace")) for x in (*words, *pairs))
-
-
-def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
-    """Yield groups of two or more texts that share one of their rarest shingles."""
-    number = Counter(x for found in shingles for x in found)
-    places: dict[int, list[int]] = defaultdict(list)
-    for i, found in enumerate(shingles):
-        # Prefix filter: texts at least ALIKE similar share a shingle among this many rarest ones.
-        few = len(found) - math.ceil(ALIKE * len(found)) + 1
-        for x in sorted(found, key=lambda x: (number[x], x))[:few]:
-            if number[x] > 1:
-                places[x].append(i)
-    yield from (some for some in places.values() if len(some) > 1)
 
 
 def _root(parent: Ints, i: int) -> int:
@@ -380,14 +370,14 @@ def find_overlap(
             )
         seen.add((name, which))
     kept = np.ones(len(part), np.bool_)
-    notes = _leave_out(kept, _places(sample), part, "the same id")
+    notes = _leave_out(kept, sample, part, "the same id")
     copies: Ints | None = None
     if text is not None:
         plain = plain_texts(text)
         copies = components(plain)
-        notes += _leave_out(kept, _places(plain), part, "the same text")
+        notes += _leave_out(kept, plain, part, "the same text")
         near = "a text that is the same but for a few words"
-        notes += _leave_out(kept, _places([str(x) for x in copies.tolist()]), part, near)
+        notes += _leave_out(kept, copies.tolist(), part, near)
     return Overlap(checks.frozen(kept), tuple(notes), copies)
 
 
@@ -396,14 +386,10 @@ def plain_texts(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(" ".join(text.split()).casefold() for text in texts)
 
 
-def _places(keys: Sequence[str]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
+def _leave_out(kept: Bools, keys: Sequence[object], part: Ints, kind: str) -> list[str]:
+    places: dict[object, list[int]] = defaultdict(list)
     for row, key in enumerate(keys):
         places[key].append(row)
-    return places
-
-
-def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str) -> list[str]:
     both = [0, 0]
     again = 0
     for rows in places.values():

@@ -29,8 +29,7 @@ from privacygauge.language.energies import Energies
 # Membership signals from a causal model's token log-probabilities.
 #
 # Every signal is (n,), one value per text; higher means more likely a member. All of them come from
-# one pass over the texts; see `token_log_probabilities`. come from one pass over the texts; see
-# `token_log_probabilities`.
+# one pass over the texts; see `token_log_probabilities`.
 
 ZLIB = "zlib"
 """Loss over the text's compressed length (Carlini et al. 2021)."""
@@ -183,7 +182,20 @@ def token_features(target: Energies, reference: Energies | None = None) -> Float
     if reference is not None:
         compared = differences(target, reference)
         rows.append((compared.text, compared.value))
-    return np.column_stack([_shape(*row, len(target)) for row in rows])
+    columns = []
+    for text, value in rows:
+        size = np.bincount(text, minlength=len(target))
+        mean = np.bincount(text, value, len(target)) / size
+        variance = np.bincount(text, (value - mean[text]) ** 2, len(target)) / size
+        ordered = value[np.lexsort((value, text))]
+        # Linear interpolation between order statistics, as numpy's default, for all texts at once.
+        place = np.multiply.outer(size - 1, QUANTILES)
+        below = np.floor(place).astype(np.int64)
+        start = (np.cumsum(size) - size)[:, None]
+        low = ordered[start + below]
+        high = ordered[start + np.minimum(below + 1, size[:, None] - 1)]
+        columns += [mean, np.sqrt(variance), low + (place - below) * (high - low)]
+    return np.column_stack(columns)
 
 
 def learned_signal(
@@ -257,21 +269,6 @@ def learned_signal(
         else:
             result[held] = ranks(score[held])
     return result
-
-
-def _shape(text: Ints, value: Floats, n: int) -> Floats:
-    """Return mean, standard deviation and quantiles of each text's values, (n, 2 + q)."""
-    size = np.bincount(text, minlength=n)
-    mean = np.bincount(text, value, n) / size
-    variance = np.bincount(text, (value - mean[text]) ** 2, n) / size
-    ordered = value[np.lexsort((value, text))]
-    # Linear interpolation between order statistics, as numpy's default, for all texts at once.
-    place = np.multiply.outer(size - 1, QUANTILES)
-    below = np.floor(place).astype(np.int64)
-    start = (np.cumsum(size) - size)[:, None]
-    low = ordered[start + below]
-    high = ordered[start + np.minimum(below + 1, size[:, None] - 1)]
-    return np.column_stack([mean, np.sqrt(variance), low + (place - below) * (high - low)])
 
 
 DC_PDD = "dc-pdd"
@@ -373,13 +370,6 @@ class SideTokens:
     reference: Energies | None = None
     """Energies under a model that never saw the members; None without one."""
 
-    @property
-    def first(self) -> Floats:
-        """(n,) Likelihood ratio, or the loss signal without a reference; higher for members."""
-        if self.reference is None:
-            return loss_signal(self.target)
-        return ratio_signal(self.target, self.reference)
-
 
 def signals_alone(side: SideTokens) -> dict[str, Floats]:
     """Return the signals of texts that need no other text, (n,) each; higher for members.
@@ -426,7 +416,15 @@ def token_signals(
     """
     alone = [signals_alone(side) for side in sides]
     found = {name: np.concatenate([one[name] for one in alone]) for name in alone[0]}
-    first = np.concatenate([side.first for side in sides])
+    # The likelihood ratio, or the loss signal without a reference.
+    first = np.concatenate(
+        [
+            loss_signal(side.target)
+            if side.reference is None
+            else ratio_signal(side.target, side.reference)
+            for side in sides
+        ]
+    )
     # 0 for members, 1 for non-members, 2 for the population.
     which = np.repeat(np.arange(len(sides)), [len(side.texts) for side in sides])
     population = which == 2

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -117,22 +117,6 @@ class Tokenizer:
         """Largest token id plus one."""
         return int(max(self._backend.get_vocab().values())) + 1
 
-    def without_added(self, size: int) -> Tokenizer:
-        """Return the tokenizer without added tokens with ids of at least `size`."""
-        state = json.loads(self.state)
-        state["added_tokens"] = [x for x in state.get("added_tokens", ()) if x["id"] < size]
-        pad = self.pad_id if self.pad_id < size else 0
-        return replace(self, state=json.dumps(state, ensure_ascii=False), pad_id=pad)
-
-    def as_in_transformers(self, special: Mapping[str, str]) -> Any:
-        """Return a transformers tokenizer with these special tokens, by name."""
-        from tokenizers import Tokenizer as Backend
-        from transformers import PreTrainedTokenizerFast
-
-        # A copy: transformers sets state on the tokenizer that it is given.
-        made: Any = PreTrainedTokenizerFast  # untyped in some versions
-        return made(tokenizer_object=Backend.from_str(self.state), **special)
-
     def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
         """Return every text in tokens, untruncated."""
         framed = [isinstance(text, str) or text.framed for text in texts]
@@ -154,12 +138,18 @@ class Tokenizer:
                 encoded.append(EncodedText(ids, unframed, nowhere, np.array(text.of_loss)))
                 continue
             spans = np.array(one.offsets, np.int64).reshape(-1, 2)
+            trained = None
+            if not isinstance(text, str):
+                # Tokens that overlap a trained stretch.
+                trained = np.zeros(len(spans), np.bool_)
+                for start, stop in text.trained:
+                    trained |= (spans[:, 0] < stop) & (spans[:, 1] > start)
             encoded.append(
                 EncodedText(
                     np.array(one.ids, np.int64),
                     np.array(one.special_tokens_mask, np.bool_),
                     spans,
-                    None if isinstance(text, str) else text.touches(spans),
+                    trained,
                 )
             )
         return encoded
@@ -420,36 +410,31 @@ def _rows(
     )
     if not alike:
         unit = "word"
-    parts = zip(*found, strict=True)
-    return [_row(text, part, limit, unit) for text, part in zip(texts, parts, strict=True)], unit
-
-
-def _row(text: ScoredText, found: Sequence[EncodedText], limits: Sequence[int], unit: Unit) -> _Row:
-    if unit == "token":
-        scored = [~one.framing & (one.trained is None or one.trained) for one in found]
-        units = [np.where(one, np.cumsum(one) - 1, _NONE) for one in scored]
-    else:
-        units = word_units(text, found)
-    fitting = []
-    for one, its, limit in zip(found, units, limits, strict=True):
-        room = limit - int(np.count_nonzero(one.framing))
-        # The first unit that does not fit completely is left out, with all units after it.
-        beyond = its[~one.framing][max(room, 0) :]
-        n_all = int(its.max(initial=_NONE)) + 1
-        fitting.append(int(min(beyond[beyond >= 0], default=n_all)))
-    # The smallest number that fits into every model: all of them score the same units.
-    n_units = min(fitting)
-    ids = []
-    kept_units = []
-    n_cut = []
-    for one, its in zip(found, units, strict=True):
-        # All from the first unit that does not fit, blanks between words included.
-        beyond = np.cumsum(its >= n_units) > 0
-        kept = one.framing | ~beyond
-        ids.append(one.ids[kept])
-        kept_units.append(its[kept])
-        n_cut.append(int(np.count_nonzero(~kept)))
-    return _Row(ids, kept_units, n_units, n_cut)
+    rows = []
+    for text, parts in zip(texts, zip(*found, strict=True), strict=True):
+        if unit == "token":
+            scored = [~one.framing & (one.trained is None or one.trained) for one in parts]
+            units = [np.where(one, np.cumsum(one) - 1, _NONE) for one in scored]
+        else:
+            units = word_units(text, parts)
+        fitting = []
+        for one, its, most in zip(parts, units, limit, strict=True):
+            room = most - int(np.count_nonzero(one.framing))
+            # The first unit that does not fit completely is left out, with all units after it.
+            beyond = its[~one.framing][max(room, 0) :]
+            n_all = int(its.max(initial=_NONE)) + 1
+            fitting.append(int(min(beyond[beyond >= 0], default=n_all)))
+        # The smallest number that fits into every model: all of them score the same units.
+        n_units = min(fitting)
+        row = _Row([], [], n_units, [])
+        for one, its in zip(parts, units, strict=True):
+            # All from the first unit that does not fit, blanks between words included.
+            kept = one.framing | ~(np.cumsum(its >= n_units) > 0)
+            row.ids.append(one.ids[kept])
+            row.units.append(its[kept])
+            row.n_truncated.append(int(np.count_nonzero(~kept)))
+        rows.append(row)
+    return rows, unit
 
 
 def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:

@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
 
+from privacygauge.core.checks import short_list
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
@@ -24,7 +26,7 @@ from privacygauge.language.loading import (
     weights_sha256,
 )
 from privacygauge.language.model import fitting
-from privacygauge.language.tokens import Tokens, checked_keys, read_tokenizer, tokens_of
+from privacygauge.language.tokens import checked_keys, read_tokenizer, tokens_of
 from privacygauge.language.training_steps import (
     DONE,
     UNFINISHED,
@@ -33,8 +35,7 @@ from privacygauge.language.training_steps import (
     Vocabulary,
     learn_epoch,
     learner_of,
-    losses_of,
-    require_own,
+    require_same,
 )
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import scratch
@@ -493,8 +494,19 @@ def _train(
     course: Course,
     progress: Progress | None,
 ) -> TrainedModel:
-    # First: a folder of other files is refused before minutes of training.
-    require_own(out)
+    # First: a folder of other files is refused before minutes of training, and nothing in it is
+    # overwritten.
+    try:
+        names = sorted(path.name for path in out.iterdir())
+    except FileNotFoundError:
+        names = []
+    except NotADirectoryError as error:
+        raise InputError(f"{out} is a file, not a directory: choose another folder") from error
+    if names and not {DONE, UNFINISHED} & set(names):
+        raise InputError(
+            f"{out} holds something else than a training ({short_list(names, 3)}): choose another "
+            "folder"
+        )
     with quiet_transformers(), one_thread():
         # Saved and read again, as every audit will read it.
         with scratch() as folder:
@@ -527,9 +539,27 @@ def _train(
             },
             sort_keys=True,
         )
-        # Finished earlier, with the same settings: `losses_of` checks that.
+        result = partial(
+            TrainedModel,
+            path=out,
+            n_texts=len(tokens),
+            n_tokens=int(tokens.n_units.sum()),
+            n_truncated=int(tokens.n_truncated.sum()),
+        )
+        # Finished earlier, which must have been with the same settings.
         if (out / DONE).is_file():
-            return _result(out, losses_of(out, settings), tokens)
+            try:
+                there = json.loads((out / DONE).read_text(encoding="utf-8"))
+                require_same(there["settings"], settings, out)
+                return result(losses=tuple(there["losses"]))
+            except (
+                KeyError,
+                TypeError,
+                json.JSONDecodeError,
+                UnicodeError,
+                RecursionError,
+            ) as error:
+                raise InputError(f"{out / DONE} is damaged: choose another folder") from error
         check_writable(out)
         kept = Checkpoints(out / UNFINISHED, settings)
         mask_id = own.mask_id if start.kind == "masked" else None
@@ -547,15 +577,4 @@ def _train(
     # Written last: a folder without it holds an interrupted training.
     write_all(out, {DONE: json.dumps({"settings": settings, "losses": losses}).encode()})
     kept.remove()
-    return _result(out, losses, tokens)
-
-
-def _result(out: Path, losses: tuple[float, ...], tokens: Tokens) -> TrainedModel:
-    n_tokens = int(tokens.n_units.sum())
-    return TrainedModel(
-        path=out,
-        losses=losses,
-        n_texts=len(tokens),
-        n_tokens=n_tokens,
-        n_truncated=int(tokens.n_truncated.sum()),
-    )
+    return result(losses=losses)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Ints, short_list
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.seeds import non_negative, stream
 from privacygauge.errors import InputError
 from privacygauge.language.forward_pass import Head, head_of
@@ -131,7 +131,16 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
     n_scored = 0
     for number, rows in enumerate(step_rows(tokens.lengths, course.batch, epoch, course.seed)):
         rate = course.step_rate(epoch * n_steps + number, course.epochs * n_steps)
-        ids, inside, content = pad_rows(tokens, rows, learner.vocabulary.pad_id)
+        # The texts of a step as rows (b, t), padded on the right; `content` is neither padding nor
+        # frame.
+        width = int(tokens.lengths[rows].max())
+        ids = np.full((len(rows), width), learner.vocabulary.pad_id, np.int64)
+        content = np.zeros(ids.shape, np.bool_)
+        for at, row in enumerate(rows):
+            its, units = tokens.of(int(row))
+            ids[at, : len(its)] = its
+            content[at, : len(its)] = units >= 0
+        inside = np.arange(width) < tokens.lengths[rows][:, None]
         if learner.vocabulary.mask_id is None:
             shown = ids
             labels = next_tokens(ids, inside)
@@ -157,28 +166,6 @@ def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints
         parts += [some[at : at + batch] for at in range(0, len(some), batch)]
     for number in rng.permutation(len(parts)):
         yield parts[number]
-
-
-def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]:
-    """Return some texts as the padded rows of a step.
-
-    Returns
-    -------
-    ids : array of int, shape (b, t)
-        Token ids, padded on the right.
-    inside : array of bool, shape (b, t)
-        True where there is no padding.
-    content : array of bool, shape (b, t)
-        True where there is neither padding nor frame.
-    """
-    width = int(tokens.lengths[rows].max())
-    ids = np.full((len(rows), width), pad_id, np.int64)
-    content = np.zeros(ids.shape, np.bool_)
-    for at, row in enumerate(rows):
-        its, units = tokens.of(int(row))
-        ids[at, : len(its)] = its
-        content[at, : len(its)] = units >= 0
-    return ids, np.arange(width) < tokens.lengths[rows][:, None], content
 
 
 def mask_tokens(
@@ -270,6 +257,7 @@ DONE = "training.json"
 """File with the course of a finished training, written last."""
 UNFINISHED = "unfinished"
 """Folder of the checkpoints until the training ends."""
+_EPOCH = "epoch.safetensors"
 
 
 @dataclass(frozen=True)
@@ -281,10 +269,6 @@ class Checkpoints:
     settings: str
     """All settings that affect the result, as JSON."""
 
-    @property
-    def _path(self) -> Path:
-        return self.folder / "epoch.safetensors"
-
     def keep(self, learner: Learner, losses: tuple[float, ...]) -> None:
         """Write the weights and the optimiser's state after the last of `losses`."""
         from safetensors.torch import save
@@ -295,7 +279,7 @@ class Checkpoints:
         plain = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
         said = {"settings": self.settings, "losses": json.dumps(losses)}
         check_writable(self.folder)
-        write_all(self.folder, {self._path.name: save(plain, said)})
+        write_all(self.folder, {_EPOCH: save(plain, said)})
 
     def take_up(self, learner: Learner) -> tuple[float, ...]:
         """Restore the learner; return the losses of the completed epochs.
@@ -305,16 +289,17 @@ class Checkpoints:
         InputError
             If the checkpoint belongs to another training, or is damaged.
         """
-        if not self._path.is_file():
+        path = self.folder / _EPOCH
+        if not path.is_file():
             return ()
         from safetensors import SafetensorError, safe_open
 
         try:
-            with safe_open(self._path, "pt") as file:
+            with safe_open(path, "pt") as file:
                 said = file.metadata()
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (OSError, cast(type[Exception], SafetensorError)) as error:
-            raise InputError(f"{self._path} is damaged: remove it to start again") from error
+            raise InputError(f"{path} is damaged: remove it to start again") from error
         require_same(said["settings"], self.settings, self.folder.parent)
         state: dict[int, dict[str, Any]] = {}
         for name, tensor in tensors.items():
@@ -344,34 +329,3 @@ def require_same(there: str, here: str, place: Path) -> None:
                 f"{place} holds a model trained otherwise: {name} is {old.get(name)!r} there and "
                 f"{new.get(name)!r} here; choose another folder, or the same settings"
             )
-
-
-def require_own(out: Path) -> None:
-    """Raise if the folder holds files of another origin: nothing is overwritten."""
-    try:
-        names = sorted(path.name for path in out.iterdir())
-    except FileNotFoundError:
-        return
-    except NotADirectoryError as error:
-        raise InputError(f"{out} is a file, not a directory: choose another folder") from error
-    if names and not {DONE, UNFINISHED} & set(names):
-        raise InputError(
-            f"{out} holds something else than a training ({short_list(names, 3)}): choose another "
-            "folder"
-        )
-
-
-def losses_of(out: Path, settings: str) -> tuple[float, ...]:
-    """Return the losses of a finished training.
-
-    Raises
-    ------
-    InputError
-        If it was trained with other settings, or its file is damaged.
-    """
-    try:
-        there = json.loads((out / DONE).read_text(encoding="utf-8"))
-        require_same(there["settings"], settings, out)
-        return tuple(there["losses"])
-    except (KeyError, TypeError, json.JSONDecodeError, UnicodeError, RecursionError) as error:
-        raise InputError(f"{out / DONE} is damaged: choose another folder") from error

@@ -275,7 +275,8 @@ def unit_findings(
     n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
     # Intervals need the spread within a side, which a single unit does not have.
     require_two(n_in, n_out, unit if scores.group is None else "patient")
-    played = _play_attacks(scores, suite, asked)
+    results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
+    played = [result for result in results if not isinstance(result, Skipped)]
     # The attacks that go beyond a reference model, which cannot know the members.
     if scores.energy_reference is None:
         spoken = played
@@ -388,14 +389,15 @@ def findings_by_length(
             skipped.append(bucket)
             continue
         try:
-            played = _play_attacks(bucket, suite_of(bucket, asked), asked)
+            attacks = suite_of(bucket, asked).attacks
+            results = audit([energy_round(bucket)], attacks, seed=asked.seed, level=asked.level)
         except InputError as error:
             # The other range may still have enough texts.
             skipped.append(Skipped(f"samples of {fewest} to {most} tokens", str(error)))
             continue
         sides = (bucket.member, bucket.nonmember)
         n_in, n_out = (int(np.count_nonzero(side)) for side in sides)
-        evaluations = tuple(evaluation for _, evaluation in played)
+        evaluations = tuple(x[1] for x in results if not isinstance(x, Skipped))
         found.append(
             LengthFindings(
                 name, fewest=fewest, most=most, n_in=n_in, n_out=n_out, evaluations=evaluations
@@ -407,8 +409,3 @@ def findings_by_length(
 def best_signal(scores: TextScores) -> str:
     """Return the signal that ranks records: the likelihood ratio, or the loss without one."""
     return LOSS if scores.energy_reference is None else LIKELIHOOD_RATIO
-
-
-def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> Results:
-    results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
-    return [result for result in results if not isinstance(result, Skipped)]

@@ -24,8 +24,8 @@ from privacygauge.core.release import coin_flips
 from privacygauge.core.transcript import tied
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
+from privacygauge.evaluate.canaries import GuessedInFits, guessed_in_fits
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
-from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report.grades import untold_verdict

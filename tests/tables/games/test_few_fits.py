@@ -8,8 +8,8 @@ from scipy.stats import binom
 from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.canaries import guessed_in_fits
 from privacygauge.evaluate.claim_bounds import bound_of
-from privacygauge.evaluate.few_fits import guessed_in_fits
 from privacygauge.tables.few_fits_audit import FewFits, Fits, canary_scores
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.games.games import Setting

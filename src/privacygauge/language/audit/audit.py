@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from privacygauge.kinds.session import Session
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.audit.report import report
 from privacygauge.language.audit.verdict import LanguageResult
-from privacygauge.language.audited import SHOWN, EnergyFindings, audit_energies
+from privacygauge.language.audited import SHOWN, audit_energies
 from privacygauge.language.controls import unlearnt
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import MaskPlan
@@ -183,9 +183,52 @@ def audit_of(
         drawn = seeds.stream(asked.seed, "language", "equal lengths")
         scores, apart = comparable(with_dealt_units(scores), drawn)
     found, skipped = audit_energies(scores, asked, show=show, coins=coins, apart=apart)
-    told = tuple(_warnings(scores, found, asked.level))
-    origin = running.origin(skipped=skipped, warnings=told, about=about)
-    kinds = dict.fromkeys(threshold.kind for threshold in found.samples.thresholds)
+    samples = found.samples
+    controls = found.controls
+    # Warnings about easily misread results, the gravest first. The lack of any control comes before
+    # all others, since it concerns every number of the report.
+    warnings = [] if controls.played else [_UNCHECKED]
+    warnings += scores.notes
+    if "sizes" in controls.fired:
+        assert not isinstance(controls.sizes, Skipped)
+        warnings.append(f"control sizes: {controls.sizes.meaning}")
+    kinds = dict.fromkeys(threshold.kind for threshold in samples.thresholds)
+    if "oracle" in kinds and not scores.population.any():
+        warnings.append(_ORACLE)
+    if scores.energy_reference is not None:
+        inside = scores.member
+        told = unlearnt(
+            -scores.energy_target[inside], -scores.energy_reference[inside], asked.level
+        )
+        warnings += [] if told is None else [told]
+    # One sentence per false-positive rate that was missed, about all its thresholds.
+    missed = [x for x in samples.thresholds if not x.kept]
+    for asked_rate in dict.fromkeys(x.asked for x in missed):
+        first, *further = (x for x in missed if x.asked == asked_rate)
+        others = ""
+        if further:
+            others = f"; so do those of {several(len(further), 'further attack')}"
+        warnings.append(
+            f"{first.attack}: the threshold for {rate(asked_rate or 0.0)} false positives, taken "
+            f"from {count(first.n)} population samples, gives "
+            f"{percent_estimate(first.realised)} on the judged non-members{others}: the population "
+            "is unlike them, and precision and recall hold for the realised rate"
+        )
+    nominal = {x.asked for x in samples.thresholds if x.asked is not None}
+    rates = sorted((x for x in nominal if x * samples.n_out < 10), reverse=True)
+    if rates:
+        independent = len(np.unique(scores.unit[scores.nonmember]))
+        of = "" if scores.group is None else f" of {count(independent)} patients"
+        warnings.append(
+            f"{count(samples.n_out)} non-members{of} cannot resolve a false-positive rate of "
+            f"{', '.join(rate(x) for x in rates)}: fewer than 10 false positives are expected "
+            "there, and the intervals are wide"
+        )
+    for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
+        if unit.headline.inverted:
+            sentence, _ = direction.sentences(unit.headline.inverted)
+            warnings.append(f"{where}{sentence}")
+    origin = running.origin(skipped=skipped, warnings=tuple(warnings), about=about)
     sees = "Sees how likely a text is under the audited model (its energy)"
     if scores.energy_reference is not None:
         sees += ", and under a reference model that did not learn from it"
@@ -197,57 +240,10 @@ def audit_of(
         adversary=sees,
         secret=_DRAWN if coins is not None else _GIVEN,
         thresholds="; ".join(_ORIGINS[kind] for kind in kinds),
-        n_in=found.samples.n_in,
-        n_out=found.samples.n_out,
+        n_in=samples.n_in,
+        n_out=samples.n_out,
     )
     return LanguageAudit(**vars(found), origin=origin, game=game)
-
-
-def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterator[str]:
-    """Yield warnings about easily misread results, the gravest first."""
-    samples = found.samples
-    controls = found.controls
-    # First, since it concerns every number of the report.
-    if not controls.played:
-        yield _UNCHECKED
-    yield from scores.notes
-    if "sizes" in controls.fired:
-        assert not isinstance(controls.sizes, Skipped)
-        yield f"control sizes: {controls.sizes.meaning}"
-    kinds = {threshold.kind for threshold in samples.thresholds}
-    if "oracle" in kinds and not scores.population.any():
-        yield _ORACLE
-    if scores.energy_reference is not None:
-        inside = scores.member
-        told = unlearnt(-scores.energy_target[inside], -scores.energy_reference[inside], level)
-        yield from () if told is None else (told,)
-    # One sentence per false-positive rate that was missed, about all its thresholds.
-    missed = [x for x in samples.thresholds if not x.kept]
-    for asked in dict.fromkeys(x.asked for x in missed):
-        first, *further = (x for x in missed if x.asked == asked)
-        others = ""
-        if further:
-            others = f"; so do those of {several(len(further), 'further attack')}"
-        yield (
-            f"{first.attack}: the threshold for {rate(asked or 0.0)} false positives, taken "
-            f"from {count(first.n)} population samples, gives "
-            f"{percent_estimate(first.realised)} on the judged non-members{others}: the population "
-            "is unlike them, and precision and recall hold for the realised rate"
-        )
-    nominal = {x.asked for x in samples.thresholds if x.asked is not None}
-    rates = sorted((x for x in nominal if x * samples.n_out < 10), reverse=True)
-    if rates:
-        independent = len(np.unique(scores.unit[scores.nonmember]))
-        of = "" if scores.group is None else f" of {count(independent)} patients"
-        yield (
-            f"{count(samples.n_out)} non-members{of} cannot resolve a false-positive rate of "
-            f"{', '.join(rate(x) for x in rates)}: fewer than 10 false positives are expected "
-            "there, and the intervals are wide"
-        )
-    for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
-        if unit.headline.inverted:
-            sentence, _ = direction.sentences(unit.headline.inverted)
-            yield f"{where}{sentence}"
 
 
 # The audit of a language model from the model itself: its energies of texts, then the attacks.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -286,36 +285,27 @@ class LanguageRequest(Request):
         n_masks = default.n_masks if self.masks is None else self.masks
         return MaskPlan(pattern, n_masks, seed=self.seed)
 
-    @property
-    def texts(self) -> dict[str, Path]:
-        """The files of texts or energies."""
-        return {name: path for name, path in self.files().items() if name not in _FOLDERS}
-
     def settled(self) -> dict[str, Any]:
-        """Return the request as JSON values; a default and the same value by name are equal."""
+        """Return the request as JSON values; a default and the same value by name are equal.
+
+        The kind of both models is checked against the files in their folders.
+        """
+        from privacygauge.language.loading import known_kind, model_kind
+
         found = {**super().settled(), "fpr": self.rates}
         if self.target is None:
             return found
-        found["kind"] = self._kind(self.target)
-        if found["kind"] == "masked":
-            found |= {"masks": self.plan.n_masks, "pattern": self.plan.pattern}
-        return found
-
-    def _kind(self, target: str) -> str:
-        """Return the kind of both models, checked against the files in their folders."""
-        from privacygauge.language.loading import known_kind, model_kind
-
-        if "://" in target:
+        if "://" in self.target:
             _ = self.models
-            return "causal"
-        kind = self.kind or model_kind(target, self.base)
-        given = (("target", target, self.base), ("reference", self.reference, None))
+            return found | {"kind": "causal"}
+        kind = self.kind or model_kind(self.target, self.base)
+        given = (("target", self.target, self.base), ("reference", self.reference, None))
         for role, path, base in given:
-            found = None if path is None else known_kind(path, base)
+            named = None if path is None else known_kind(path, base)[0]
             # A folder need not say its kind.
-            if found not in (None, kind):
+            if named not in (None, kind):
                 raise InputError(
-                    f"--{role} must be a {kind} language model, got a {found} one in {path}: "
+                    f"--{role} must be a {kind} language model, got a {named} one in {path}: "
                     f"{'compare models of one kind' if self.kind is None else 'leave --kind out'}"
                 )
         if kind == "causal":
@@ -326,13 +316,18 @@ class LanguageRequest(Request):
                     )
         elif self.recall is not None:
             raise InputError("--recall goes with causal models: it reads a text after others")
-        return kind
+        found["kind"] = kind
+        if kind == "masked":
+            found |= {"masks": self.plan.n_masks, "pattern": self.plan.pattern}
+        return found
 
 
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Run the requested audit, of energies or of models."""
     from privacygauge.language.audit.audit import audit_language
 
+    # The files of texts or energies.
+    files = {name: path for name, path in asked.files().items() if name not in _FOLDERS}
     if asked.scores is None:
         # Audit a model, computing the energies that the run does not hold yet.
         from privacygauge.language.audit.audit import audit_causal, audit_masked
@@ -342,9 +337,12 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         target, reference, *_ = asked.models_and_texts
         texts = asked.models_and_texts[2:]
         settled = asked.settled()
-        told = asked.told(NAME, asked.texts)
+        told = asked.told(NAME, files)
         run = work.run
-        coins, warnings = _coins(asked)
+        columns = columns_of(
+            asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
+        )
+        coins, warnings = _coins(asked, columns)
         opened: list[Run] = []
         if asked.answers is not None:
             # Before the models are loaded, which may take minutes.
@@ -355,32 +353,38 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
             settings = {**{name: settled[name] for name in _DECIDES}, "models": weights}
             opened.extend(run_opened(NAME, asked, work, {**settings, "files": told["provenance"]}))
 
-        with _resumable(asked, work), work.bar("Scoring texts") as progress:
-            shared: dict[str, Any] = {
-                "form": cast("Form", asked.form),
-                "columns": _columns(asked),
-                "threshold": asked.threshold or None,
-                "fpr": asked.rates,
-                "show": asked.show,
-                "coins": coins,
-                "warnings": warnings,
-                "device": asked.device,
-                "precision": cast("Asked", asked.precision),
-                "windows": Windows(asked.context, asked.stride, asked.literal),
-                "base": asked.base,
-                "energies": None if run is None else run.parent / ENERGIES,
-                "run": asked.answers or (None if run is None else str(run / ANSWERS)),
-                # One process for a GPU: each further one would load the models again.
-                "n_jobs": work.jobs if asked.device == "cpu" else 1,
-                "progress": progress,
-                "before": open_it,
-                **told,
-            }
-            if settled["kind"] == "causal":
-                model, other = asked.models
-                found = audit_causal(model, other, *texts, recall=asked.recall, **shared)
-            else:
-                found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
+        try:
+            with work.resumable(asked), work.bar("Scoring texts") as progress:
+                shared: dict[str, Any] = {
+                    "form": cast("Form", asked.form),
+                    "columns": columns,
+                    "threshold": asked.threshold or None,
+                    "fpr": asked.rates,
+                    "show": asked.show,
+                    "coins": coins,
+                    "warnings": warnings,
+                    "device": asked.device,
+                    "precision": cast("Asked", asked.precision),
+                    "windows": Windows(asked.context, asked.stride, asked.literal),
+                    "base": asked.base,
+                    "energies": None if run is None else run.parent / ENERGIES,
+                    "run": asked.answers or (None if run is None else str(run / ANSWERS)),
+                    # One process for a GPU: each further one would load the models again.
+                    "n_jobs": work.jobs if asked.device == "cpu" else 1,
+                    "progress": progress,
+                    "before": open_it,
+                    **told,
+                }
+                if settled["kind"] == "causal":
+                    model, other = asked.models
+                    found = audit_causal(model, other, *texts, recall=asked.recall, **shared)
+                else:
+                    found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
+        except KeyboardInterrupt:
+            # How to resume is said even if only the answers are kept.
+            if run is None and asked.answers is not None:
+                work.tell("\nprivacygauge: resume with the same command")
+            raise
         run_closed(opened, len(found.records.member))
         return found
     return audit_language(
@@ -389,17 +393,11 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         fpr=asked.rates,
         show=asked.show,
         coins=asked.coins,
-        **asked.told(NAME, asked.texts),
+        **asked.told(NAME, files),
     )
 
 
-def _columns(asked: LanguageRequest) -> Columns:
-    return columns_of(
-        asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
-    )
-
-
-def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
+def _coins(asked: LanguageRequest, columns: Columns) -> tuple[Coins | None, tuple[str, ...]]:
     """Return the coins that were named, or those next to the members, and why they do not count."""
     from privacygauge.language.splitting import FILE, read_coins
     from privacygauge.language.text_files import SIDES, load_texts
@@ -410,7 +408,6 @@ def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     beside = Path(texts[0] or "").parent / FILE
     if not beside.is_file():
         return None, ()
-    columns = _columns(asked)
     given = zip(SIDES, texts, strict=True)
     try:
         found = read_coins(beside)
@@ -418,18 +415,6 @@ def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     except InputError as error:
         return None, (f"The coins beside the members do not count: {error}.",)
     return found, ()
-
-
-@contextmanager
-def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
-    """Print how to resume, even if only the answers are kept."""
-    try:
-        with work.resumable(asked):
-            yield
-    except KeyboardInterrupt:
-        if work.run is None and asked.answers is not None:
-            work.tell("\nprivacygauge: resume with the same command")
-        raise
 
 
 COMMAND = Command(

@@ -162,16 +162,9 @@ class ReferenceRequest(Request):
 
     def check(self, jobs: int) -> None:
         """Raise if both a model to start from and the shape of a new one are given."""
-        named = [name for name in _SCRATCH if name in self.given]
+        named = [name for name in _SCRATCH if getattr(self, name) is not None]
         if self.further is not None and named:
             raise InputError(f"--{named[0]} goes with a new model, not with --further")
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Options of the model and its training that differ from the defaults."""
-        names = (*_SCRATCH, "context", "epochs", "rate")
-        every = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in every.items() if value is not None}
 
 
 def play_reference(asked: ReferenceRequest, work: Work) -> str:
@@ -183,6 +176,10 @@ def play_reference(asked: ReferenceRequest, work: Work) -> str:
     require_local(asked.out, "models are trained in folders")
     texts = load_texts(asked.texts, Columns(asked.text)).text
     further = asked.further
+    # Only what was given: a new model and one trained further differ in defaults.
+    names = (*_SCRATCH, "context", "epochs", "rate")
+    options: dict[str, Any] = {name: getattr(asked, name) for name in names}
+    given = {name: value for name, value in options.items() if value is not None}
     train: Callable[..., TrainedModel] = (
         train_reference if further is None else partial(train_further, further)
     )
@@ -191,8 +188,7 @@ def play_reference(asked: ReferenceRequest, work: Work) -> str:
             trained = train(
                 texts,
                 asked.out,
-                # Only what was given: a new model and one trained further differ in defaults.
-                **asked.given,
+                **given,
                 device=asked.device,
                 precision=cast("Precision", asked.precision),
                 seed=asked.seed,

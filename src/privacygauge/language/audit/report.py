@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.audit.verdict import LanguageResult, leading, measured_on, verdict
 from privacygauge.language.controls import ControlFinding, MatchedAttack
 from privacygauge.language.units import ThresholdFinding, UnitFindings
@@ -92,7 +91,26 @@ def overview(f: LanguageResult) -> Iterator[Table]:
         spare=("AUC, or its fall",),
         best=[x["Says"] == _FIRES for x in rows],
     )
-    yield from map(_thresholds_in_short, f.units)
+    # Asked and realised rate, precision and recall of every threshold.
+    for unit in f.units:
+        yield table(
+            f"thresholds-by-{unit.unit}",
+            f"Thresholds, {unit.unit} by {unit.unit}",
+            [
+                {
+                    f"\nBy {unit.unit}": f"{e.name} ({t.kind})",
+                    "FPR\nasked": DASH if t.asked is None else rate(t.asked),
+                    "FPR\nrealised": percent_estimate(t.realised, 1),
+                    "\nPrecision": DASH
+                    if isinstance(e.precision, Skipped)
+                    else percent(e.precision.value),
+                    "\nRecall": percent(e.recall.value),
+                }
+                for t, e in zip(unit.thresholds, unit.evaluations, strict=True)
+            ],
+            prose=(f"\nBy {unit.unit}",),
+            spare=("FPR\nrealised",),
+        )
 
 
 def riskiest(f: LanguageResult) -> Riskiest:
@@ -177,28 +195,6 @@ def _thresholds_of(unit: UnitFindings, name: str, title: str) -> Table:
     )
 
 
-def _thresholds_in_short(unit: UnitFindings) -> Table:
-    """Return asked and realised rate, precision and recall of every threshold."""
-    return table(
-        f"thresholds-by-{unit.unit}",
-        f"Thresholds, {unit.unit} by {unit.unit}",
-        [
-            {
-                f"\nBy {unit.unit}": f"{e.name} ({t.kind})",
-                "FPR\nasked": DASH if t.asked is None else rate(t.asked),
-                "FPR\nrealised": percent_estimate(t.realised, 1),
-                "\nPrecision": DASH
-                if isinstance(e.precision, Skipped)
-                else percent(e.precision.value),
-                "\nRecall": percent(e.recall.value),
-            }
-            for t, e in zip(unit.thresholds, unit.evaluations, strict=True)
-        ],
-        prose=(f"\nBy {unit.unit}",),
-        spare=("FPR\nrealised",),
-    )
-
-
 def _patients(f: LanguageResult) -> Iterator[Block]:
     unit = f.patients
     if isinstance(unit, Skipped):
@@ -211,7 +207,9 @@ def _patients(f: LanguageResult) -> Iterator[Block]:
     sizes = f"{count(unit.n_in)} members and {count(unit.n_out)} non-members"
     title = f"How well each attack did on {sizes}"
     best = unit.headline.attack.title
-    yield _attacks(unit.evaluations, best, "patients", title)
+    yield tables.main_table(
+        unit.evaluations, best, name="patients", title=title, fprs=_RATES, epsilon=False
+    )
     yield _thresholds_of(unit, "patient-thresholds", "Thresholds, patient by patient")
     if unit.notes:
         yield note(*unit.notes)
@@ -237,10 +235,6 @@ def _patients(f: LanguageResult) -> Iterator[Block]:
     )
 
 
-def _attacks(evaluations: Sequence[Evaluation], best: str, name: str, title: str) -> Table:
-    return tables.main_table(evaluations, best, name=name, title=title, fprs=_RATES, epsilon=False)
-
-
 def _lengths(f: LanguageResult) -> Iterator[Block]:
     if not f.lengths:
         yield text("Not looked at; the reason is below.")
@@ -254,20 +248,14 @@ def _lengths(f: LanguageResult) -> Iterator[Block]:
         title = f"{which}, {count(part.n_in)} members and {count(part.n_out)} non-members"
         # Marked in every table is the attack of the verdict, not the best one of the table.
         best = f.headline.attack.title
-        yield _attacks(part.evaluations, best, f"length-{part.name}", title)
-
-
-def _riskiest(f: LanguageResult) -> Iterator[Block]:
-    found = riskiest(f)
-    hidden = "" if f.records.contents else "; their texts are not in this file"
-    yield text(f"Members by falling score of {found.by}, named by id{hidden}.")
-    title = "Samples by falling score"
-    heads = ("Sample", "Score")
-    yield records.table(found, title, heads=heads, attacks="", whole=True)
-    yield note(
-        f"{count(len(found.rows))} of {count(found.n)} members' samples are shown; all judged "
-        "samples are in records.parquet."
-    )
+        yield tables.main_table(
+            part.evaluations,
+            best,
+            name=f"length-{part.name}",
+            title=title,
+            fprs=_RATES,
+            epsilon=False,
+        )
 
 
 def report(f: LanguageResult) -> Report:
@@ -277,9 +265,26 @@ def report(f: LanguageResult) -> Report:
         "A control fired: the numbers of the attacks are void as a measure of what the model "
         "memorised. "
     )
+    # Texts are named by id unless they were asked for.
+    highest = riskiest(f)
+    hidden = "" if f.records.contents else "; their texts are not in this file"
+    riskiest_samples = (
+        text(f"Members by falling score of {highest.by}, named by id{hidden}."),
+        records.table(
+            highest,
+            "Samples by falling score",
+            heads=("Sample", "Score"),
+            attacks="",
+            whole=True,
+        ),
+        note(
+            f"{count(len(highest.rows))} of {count(highest.n)} members' samples are shown; all "
+            "judged samples are in records.parquet."
+        ),
+    )
     # Without patients the register names the texts themselves.
     if f.rows is None:
-        worst = replace(riskiest(f).worst, what="texts")
+        worst = replace(highest.worst, what="texts")
     else:
         listed = f.rows.order[:RECORDS].tolist()
         worst = Worst("patients", tuple(f.rows.names[i] for i in listed))
@@ -319,9 +324,17 @@ def report(f: LanguageResult) -> Report:
         ("form", c.form),
         ("sizes", c.sizes),
     )
-    found = {name: _or_skipped(x, "auc", "fires", "meaning") for name, x in played}
-    matched = _or_skipped(c.matched, "before", "after", "fall", "kept", "n_bins", "fires")
-    of_matched = {} if isinstance(c.matched, Skipped) else {"attack": f.energies.signal}
+    found = {
+        name: estimate_dict(x)
+        if isinstance(x, Skipped)
+        else pick_values(x, "auc", "fires", "meaning")
+        for name, x in played
+    }
+    if isinstance(c.matched, Skipped):
+        matched = estimate_dict(c.matched)
+    else:
+        values = pick_values(c.matched, "before", "after", "fall", "kept", "n_bins", "fires")
+        matched = {"attack": f.energies.signal, **values}
     names = [e.name for e in f.samples.signals if e.name in _OF_SIGNALS]
     together = " Here it is for all samples of a patient together."
     if isinstance(f.patients, Skipped):
@@ -383,7 +396,7 @@ def report(f: LanguageResult) -> Report:
             *(() if f.slices is None else (measures.groups_section(f.slices),)),
             Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
             Section("curves", "Curves", tuple(curves)),
-            Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
+            Section("records", "The riskiest samples", riskiest_samples, "Riskiest samples"),
         ),
         terms={
             **_OF_TEXTS,
@@ -401,7 +414,7 @@ def report(f: LanguageResult) -> Report:
                 "spread": found["spread"],
                 "blind": found["blind"],
                 "form": found["form"],
-                "matched": {**of_matched, **matched},
+                "matched": matched,
                 "sizes": found["sizes"],
             },
             **measures.attacks_data(f.attacks(f.samples)),
@@ -479,8 +492,22 @@ def _cards(f: LanguageResult) -> Iterator[Measure]:
     """Yield the headline numbers; a control that fires comes first."""
     # A control that fires stands before the numbers that it voids, a quiet one after them.
     first, *others = measures.cards(f.attacks(f.samples))
+    reference = f.controls.reference
+    control = []
+    if not isinstance(reference, Skipped):
+        measure = Measure(
+            name="control-reference",
+            label="Control: reference model alone",
+            found=reference.auc,
+            shown=decimal_estimate(reference.auc),
+            note="it FIRES: the test is not honest" if reference.fires else "quiet",
+            text="AUC of a model that saw no member; 0.5 if the test is honest.",
+            guessing="0.5",
+            gate=False,
+        )
+        control.append(measure)
     if f.controls.void:
-        yield from _control_measures(f.controls.reference)
+        yield from control
     label = "Right guesses, sample by sample"
     yield replace(first, label=label, note=f"by {f.headline.attack.title}")
     if not isinstance(f.patients, Skipped):
@@ -501,21 +528,7 @@ def _cards(f: LanguageResult) -> Iterator[Measure]:
         together = "Of all samples of a patient together. " if whole else ""
         yield replace(card, text=f"{together}{card.text}")
     if not f.controls.void:
-        yield from _control_measures(f.controls.reference)
-
-
-def _control_measures(found: ControlFinding | Skipped) -> Iterator[Measure]:
-    if not isinstance(found, Skipped):
-        yield Measure(
-            name="control-reference",
-            label="Control: reference model alone",
-            found=found.auc,
-            shown=decimal_estimate(found.auc),
-            note="it FIRES: the test is not honest" if found.fires else "quiet",
-            text="AUC of a model that saw no member; 0.5 if the test is honest.",
-            guessing="0.5",
-            gate=False,
-        )
+        yield from control
 
 
 def records_frame(f: LanguageResult) -> DataFrame:
@@ -542,10 +555,6 @@ def records_frame(f: LanguageResult) -> DataFrame:
             **{f"guess:{title}": guess for title, guess in f.records.guesses.items()},
         }
     )
-
-
-def _or_skipped(found: object, *names: str) -> dict[str, Json]:
-    return estimate_dict(found) if isinstance(found, Skipped) else pick_values(found, *names)
 
 
 def _threshold(found: ThresholdFinding) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.language.audited import EnergyFindings
 from privacygauge.language.controls import MatchedAttack
@@ -72,10 +72,6 @@ class LanguageResult(Reported, EnergyFindings):
             questions=self.questions if of_samples else None,
         )
 
-    def spoken(self, unit: UnitFindings) -> Attacks:
-        """Return the attacks in the verdict."""
-        return replace(self.attacks(unit), evaluations=unit.spoken)
-
     def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
         """Plot the ROC curve of every signal, by default on logarithmic axes."""
         from privacygauge.report.attacks.plots import plot_roc
@@ -127,11 +123,11 @@ def verdict(f: LanguageResult) -> Verdict:
         matched = f.controls.matched
         # Matching removes only what the reference model sees: the rest is a hint, not a finding.
         if not isinstance(matched, Skipped) and matched.after.low > 0.5:
+            after = f"{decimal(matched.after.value, 3)}, {decimal_estimate(matched.after).interval}"
             void.append(
                 f"After matching, the {f.energies.signal} attack still tells them apart (AUC "
-                f"{_area(matched.after)}). That is no proof, since matching removes only what "
-                "the reference model sees, but treat the model as leaking until an honest "
-                "test shows otherwise."
+                f"{after}). That is no proof, since matching removes only what the reference model "
+                "sees, but treat the model as leaking until an honest test shows otherwise."
             )
         return untold_verdict(headline, tuple(void), unsaid=honest, advice=advice(f, UNTOLD))
     unit, found = leading(f)
@@ -253,7 +249,11 @@ def _doubt(f: LanguageResult, grade: Grade) -> tuple[str, ...] | None:
 
 def leading(f: LanguageResult) -> tuple[UnitFindings, GradedAttacks]:
     """Return the unit of the verdict, samples or patients, and the graded attacks on it."""
-    found = [(unit, grade_attacks(f.spoken(unit))) for unit in f.units]
+    found = []
+    for unit in f.units:
+        # The verdict speaks of some attacks only.
+        attacks = replace(f.attacks(unit), evaluations=unit.spoken)
+        found.append((unit, grade_attacks(attacks)))
     grade = gravest(x.grade for _, x in found)
     # Samples stand before patients, and speak where both have the same grade.
     return next((unit, x) for unit, x in found if x.grade == grade)
@@ -332,7 +332,8 @@ def _fired_controls_text(f: LanguageResult) -> Iterator[str]:
             )
         else:
             apart = "tells members and non-members apart (AUC"
-            yield f"{who[name]} {apart} {_area(found.auc)}; guessing gives 0.5)."
+            area = f"{decimal(found.auc.value, 3)}, {decimal_estimate(found.auc).interval}"
+            yield f"{who[name]} {apart} {area}; guessing gives 0.5)."
     if "units" in f.controls.apart:
         yield (
             "The energies of one side grow with the length of a text, as sums over its tokens do, "
@@ -368,10 +369,6 @@ def _fired_controls_text(f: LanguageResult) -> Iterator[str]:
             f"{rate(1 - f.level)} of all tests; or the model was not trained on the members as "
             "they were dealt."
         )
-
-
-def _area(auc: Estimate) -> str:
-    return f"{decimal(auc.value, 3)}, {decimal_estimate(auc).interval}"
 
 
 def measured_on(f: LanguageResult) -> str:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import BothSides
 from privacygauge.kinds.one_line import one_line
 from privacygauge.kinds.session import Session
+from privacygauge.language.controls import unlearnt
 from privacygauge.language.extracted import (
     NEAR,
     SAMPLED,
@@ -111,7 +111,10 @@ class ExtractionAudit(Reported):
         ways = table(
             "ways",
             f"People with {_words(self).one} that can be extracted",
-            [{"By": name, **_rates_by_side(_rates(self, hit))} for name, hit in hits.items()],
+            [
+                {"By": name, **_rates_by_side(f.rates(hit, self.level))}
+                for name, hit in hits.items()
+            ],
             "Target alone: what the reference gives at the same tries does not count. Verbatim: "
             "the likeliest token is chosen at every step.",
             prose=("By",),
@@ -120,15 +123,19 @@ class ExtractionAudit(Reported):
         tries = table(
             "tries",
             "By the number of tries",
-            [{"Tries": count(n), **_rates_by_side(_rates(self, f.within(n)))} for n in f.grid],
+            [
+                {"Tries": count(n), **_rates_by_side(f.rates(f.within(n), self.level))}
+                for n in f.grid
+            ],
             "Target alone. To look at, not to choose from: each interval holds alone.",
         )
         n_in = int(f.judged.inside.sum())
         n_out = int((~f.judged.inside).sum())
         # People, not texts: somebody with many texts is named once.
-        easiest = tuple(
-            plain(shorten(f.judged.person[row])) for row in _easiest_people(self, _AT_ONCE)
-        )
+        # By place in `first`, which is sorted by tries: a person's easiest text stands for them.
+        by_place = -np.arange(len(f.first), dtype=float)
+        listed = f.first[foremost(by_place, f.judged.unit[f.first], _LISTED)].tolist()
+        easiest = tuple(plain(shorten(f.judged.person[row])) for row in listed[:_AT_ONCE])
         writes = "writes the suffix of a text" if w is _WRITING else "fills in the identifier"
         return Report(
             kind="extraction",
@@ -151,7 +158,7 @@ class ExtractionAudit(Reported):
                 Section(
                     "ways",
                     f"Whose {w.thing}s can be extracted",
-                    (ways, tries, *_by_copies(self), *_nearness(self)),
+                    (ways, tries, *_details(self)),
                     "Extraction",
                 ),
                 Section(
@@ -160,7 +167,9 @@ class ExtractionAudit(Reported):
                     tuple(_contents(self)),
                     "Content",
                 ),
-                Section("people", f"Whose {w.thing}s come first", (_people(self),), "People"),
+                Section(
+                    "people", f"Whose {w.thing}s come first", (_people(self, listed),), "People"
+                ),
             ),
             terms={
                 "Extracted": f"The model {writes} at least once in n tries with a probability of "
@@ -183,11 +192,13 @@ class ExtractionAudit(Reported):
                 "by_tries": [
                     {
                         "tries": n,
-                        **pick_values(_rates(self, f.within(n)), "members", "others", "difference"),
+                        **pick_values(
+                            f.rates(f.within(n), self.level), "members", "others", "difference"
+                        ),
                     }
                     for n in f.grid
                 ],
-                "ways": {name: values_of(_rates(self, hit)) for name, hit in f.hits.items()},
+                "ways": {name: values_of(f.rates(hit, self.level)) for name, hit in f.hits.items()},
                 "by_copies": [values_of(one) for one in f.by_copies(self.level)],
             },
             frames={"records.parquet": lambda: _frame(self)},
@@ -319,11 +330,18 @@ def audit_of(
         "The share of people with an extracted text is higher for non-members than for members "
         f"(difference {percent_estimate(beyond)}): were the sides swapped?"
     )
-    unlearnt = found.unlearnt(running.level)
+    told = None
+    if found.reference is not None:
+        inside = found.judged.member
+        told = unlearnt(
+            found.target.log_probability[inside],
+            found.reference.log_probability[inside],
+            running.level,
+        )
     warnings = (
         *(() if found.reference else (ALONE,)),
         *found.judged.notes,
-        *(() if unlearnt is None else (unlearnt,)),
+        *(() if told is None else (told,)),
         *((turned,) if beyond.high < 0 else ()),
     )
     origin = running.origin("torch", "transformers", warnings=warnings, about=about)
@@ -409,7 +427,7 @@ def verdict(a: ExtractionAudit) -> Verdict:
     level = a.level
     w = _words(a)
     found = f.share(f.hits[SAMPLED], level)
-    rates = _rates(a, f.hits[SAMPLED])
+    rates = f.rates(f.hits[SAMPLED], a.level)
     beyond = rates.difference
     alone = "" if f.reference is None else ", and the reference does not give it"
     told = (
@@ -422,13 +440,14 @@ def verdict(a: ExtractionAudit) -> Verdict:
         return direction.verdict((f"More of others' {w.thing}s can be extracted. {told}",), UNTOLD)
     k = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum())
     n = found.n
-    alone_written = None if f.unprompted is None else _rates(a, f.unprompted)
+    alone_written = None if f.unprompted is None else f.rates(f.unprompted, level)
     # Two looks, each of which errs on one side of its interval: half of the error for both.
     by_itself = alone_written is not None and alone_written.difference.low > 0
     grade = EXTRACTED if beyond.low > 0 or by_itself else FEW if k else NOTHING
-    seen = f.seen_by_reference(level)
-    # A reference that writes members' texts cannot tell memory from common text.
-    if grade != EXTRACTED and seen is not None:
+    # A reference that gives texts of more members than others was trained on them, or the sides
+    # differ: a text that it also gives need not be common text.
+    seen = f.rates(f.by(f.reference, f.asked.tries), level)
+    if grade != EXTRACTED and seen.difference.low > 0:
         return untold_verdict(
             headline=f"Cannot be told: the reference gives members' {w.thing}s too",
             sentences=(
@@ -510,17 +529,13 @@ def _tries(n: int) -> str:
     return "1 try" if n == 1 else f"{count(n)} tries"
 
 
-def _rates(a: ExtractionAudit, hit: Bools) -> BothSides:
-    return a.found.rates(hit, a.level)
-
-
 def _measures(a: ExtractionAudit) -> Iterator[Measure]:
     f = a.found
     w = _words(a)
     within = f"within {_tries(f.asked.tries)}"
     alone = "By the target and not by the reference."
     chance = f"{within}, chance {rate(f.asked.chance)}"
-    beyond = _rates(a, f.hits[SAMPLED]).difference
+    beyond = f.rates(f.hits[SAMPLED], a.level).difference
     extracted = f.share(f.hits[SAMPLED], a.level)
     verbatim = f.share(f.hits[VERBATIM], a.level)
     memory = "likeliest tokens, no sampling"
@@ -556,33 +571,30 @@ def _rates_by_side(x: BothSides) -> dict[str, Content]:
     return {name: percent_estimate(estimate) for name, estimate in found.items()}
 
 
-def _by_copies(a: ExtractionAudit) -> Iterator[Block]:
-    rows = a.found.by_copies(a.level)
-    if not rows:
-        return
-    yield table(
-        "copies",
-        "By the number of equal texts in the training",
-        [
-            {
-                "Equal texts": str(x.least)
-                if x.most == x.least
-                else f"{x.least} to {x.most}"
-                if x.most
-                else f"{x.least} or more",
-                "People": count(x.sampled.n),
-                f"Extracted, {_tries(a.found.asked.tries)}": percent_estimate(x.sampled),
-                "Verbatim": percent_estimate(x.verbatim),
-            }
-            for x in rows
-        ],
-        "Members' texts, target alone; counted in the file of members, where each text has to "
-        "stand as often as in the training.",
-    )
-
-
-def _nearness(a: ExtractionAudit) -> Iterator[Block]:
+def _details(a: ExtractionAudit) -> Iterator[Block]:
+    """Yield the tables by copies in the training and by nearness, as far as they are known."""
     f = a.found
+    shares = f.by_copies(a.level)
+    if shares:
+        yield table(
+            "copies",
+            "By the number of equal texts in the training",
+            [
+                {
+                    "Equal texts": str(x.least)
+                    if x.most == x.least
+                    else f"{x.least} to {x.most}"
+                    if x.most
+                    else f"{x.least} or more",
+                    "People": count(x.sampled.n),
+                    f"Extracted, {_tries(f.asked.tries)}": percent_estimate(x.sampled),
+                    "Verbatim": percent_estimate(x.verbatim),
+                }
+                for x in shares
+            ],
+            "Members' texts, target alone; counted in the file of members, where each text has to "
+            "stand as often as in the training.",
+        )
     # Only causal models decode on, and only where edits were asked for.
     if f.target_near is None:
         return
@@ -633,12 +645,13 @@ def _contents(a: ExtractionAudit) -> Iterator[Block]:
         return
     rows = f.first[:_LISTED].tolist()
     shown: list[dict[str, Content]] = [
-        {"Text": _id(a, row), "Extracted": plain(f.suffix(row))} for row in rows
+        {"Text": plain(shorten(f.judged.sample[row])), "Extracted": plain(f.suffix(row))}
+        for row in rows
     ]
     yield table("texts", f"Extracted {w.thing}s", shown, prose=("Extracted",), at_once=_AT_ONCE)
 
 
-def _people(a: ExtractionAudit) -> Block:
+def _people(a: ExtractionAudit, listed: list[int]) -> Block:
     f = a.found
     if not len(f.first):
         return text(f"Nobody: no member's {_words(a).thing} was extracted.")
@@ -649,31 +662,18 @@ def _people(a: ExtractionAudit) -> Block:
         [
             {
                 "Person": plain(shorten(f.judged.person[row])),
-                "Text": _id(a, row),
+                "Text": plain(shorten(f.judged.sample[row])),
                 "Tries needed": Shown(count(int(needed[row]))),
                 f"{f.unit.capitalize()}s": count(int(f.n_suffix[row])),
                 "Identifiers": ", ".join(dict.fromkeys(span.kind for span in f.found_in(row)))
                 or "none",
             }
-            for row in _easiest_people(a, _LISTED)
+            for row in listed
         ],
         f"The {_words(a).thing} of each that needs fewest; ids only.",
         prose=("Identifiers",),
         at_once=_AT_ONCE,
     )
-
-
-def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
-    """Return the row of the easiest text of each person, for the people who need fewest tries."""
-    first = a.found.first
-    # By place in `first`, which is sorted by tries: a person's easiest text stands for them.
-    order = foremost(-np.arange(len(first), dtype=float), a.found.judged.unit[first], most)
-    rows: list[int] = first[order].tolist()
-    return rows
-
-
-def _id(a: ExtractionAudit, row: int) -> str:
-    return plain(shorten(a.found.judged.sample[row]))
 
 
 def _frame(a: ExtractionAudit) -> pd.DataFrame:

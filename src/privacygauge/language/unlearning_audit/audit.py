@@ -37,7 +37,6 @@ from privacygauge.report.values import (
     About,
     Block,
     Content,
-    Grade,
     Measure,
     Origin,
     Report,
@@ -177,7 +176,15 @@ class UnlearningAudit(Reported):
             prose=("Model",),
             best=[row["Model"] == "After" for row in rows],
         )
-        worst = tuple(plain(shorten(str(self.records.sample[row]))) for row in _first(self))
+        # Forgotten records that stand out, the most first; none unless they are shown to.
+        sign = 1.0 if self.state == "still known" else -1.0
+        standing_out: list[int] = []
+        if self.state in ("still known", "known to be forgotten"):
+            forgotten = np.flatnonzero(self.records.forgotten)
+            order = np.argsort(-sign * self.records.score[forgotten], kind="stable")
+            standing_out = forgotten[order][:_LISTED].tolist()
+        names = (str(self.records.sample[row]) for row in standing_out[:_AT_ONCE])
+        worst = tuple(plain(shorten(name)) for name in names)
         measures: list[Measure] = []
         auc = _told_apart(f.after)
         few = _exposed_share(self)
@@ -248,7 +255,12 @@ class UnlearningAudit(Reported):
                     (models, note(*caveats)),
                     "Models",
                 ),
-                Section("records", f"Which {self.thing}s stand out", (_people(self),), "Records"),
+                Section(
+                    "records",
+                    f"Which {self.thing}s stand out",
+                    (_people(self, standing_out, sign),),
+                    "Records",
+                ),
             ),
             terms={
                 "AUC": f"Share of the pairs of a forgotten and a fresh {self.thing} in which the "
@@ -525,29 +537,20 @@ def records_of_texts(
     )
 
 
-def grade(a: UnlearningAudit) -> Grade:
-    """Return the graver of two grades: by the AUC on either side of 1/2, and by a few records.
-
-    The AUC counts by the end of its interval that is nearer to 1/2.
-    """
-    f = a.found
-    if a.state == "cannot be told":
-        return grades.UNTOLD
-    if a.state == "nothing found":
-        return grades.NONE
-    average = grades.grade_of(max(f.after.low, 1 - f.after.high), CUTS)
-    # Records that stand out are graded at both ends: known, and avoided.
-    few = (grade_of_few(x) for x in (f.few_known, f.few_avoided) if x is not None)
-    return grades.gravest((average, *few))
-
-
 def verdict(a: UnlearningAudit) -> Verdict:
     """Return the verdict on a model that was made to forget."""
     f = a.found
     state = a.state
     if state == "cannot be told":
         return _verdict_untold(a)
-    found = grade(a)
+    # The graver of two grades: by the AUC on either side of 1/2, which counts by the end of its
+    # interval that is nearer to 1/2, and by a few records.
+    found = grades.NONE
+    if state != "nothing found":
+        average = grades.grade_of(max(f.after.low, 1 - f.after.high), CUTS)
+        # Records that stand out are graded at both ends: known, and avoided.
+        few = (grade_of_few(x) for x in (f.few_known, f.few_avoided) if x is not None)
+        found = grades.gravest((average, *few))
     # The average is within chance: only single records leak.
     by_few = state != "nothing found" and f.after.low <= 0.5 <= f.after.high
     some = (
@@ -562,9 +565,13 @@ def verdict(a: UnlearningAudit) -> Verdict:
         "nothing found": f"Nothing left was found: the model takes forgotten {a.thing}s for fresh "
         "ones",
     }[state]
+    before, after = (
+        f"{decimal(x.value, 3)} ({decimal(x.low, 3)} to {decimal(x.high, 3)})"
+        for x in (f.before, f.after)
+    )
     sentences = [
-        f"Before, the AUC of forgotten against fresh {a.thing}s was "
-        f"{_interval(f.before)}, and it is {_interval(f.after)} after.",
+        f"Before, the AUC of forgotten against fresh {a.thing}s was {before}, and it is {after} "
+        "after.",
     ]
     if state == "nothing found":
         assert f.detectable is not None
@@ -664,28 +671,10 @@ def _exposed_share(a: UnlearningAudit) -> Estimate:
     return Estimate(value=share, low=share, high=1.0, level=a.level, n=n, method="exact")
 
 
-def _interval(found: Estimate) -> str:
-    return f"{decimal(found.value, 3)} ({decimal(found.low, 3)} to {decimal(found.high, 3)})"
-
-
-def _first(a: UnlearningAudit) -> list[int]:
-    """Return the rows of the forgotten records that stand out most; empty if none is shown to."""
-    if a.state not in ("still known", "known to be forgotten"):
-        return []
-    sign = 1.0 if a.state == "still known" else -1.0
-    rows = np.flatnonzero(a.records.forgotten)
-    order = np.argsort(-sign * a.records.score[rows], kind="stable")
-    found: list[int] = rows[order][:_AT_ONCE].tolist()
-    return found
-
-
-def _people(a: UnlearningAudit) -> Block:
-    if not _first(a):
+def _people(a: UnlearningAudit, listed: list[int], sign: float) -> Block:
+    if not listed:
         return text("None is shown to stand out.")
-    sign = 1.0 if a.state == "still known" else -1.0
     r = a.records
-    rows = np.flatnonzero(r.forgotten)
-    listed = rows[np.argsort(-sign * r.score[rows], kind="stable")][:_LISTED].tolist()
     fresh = np.sort(sign * r.score[~r.forgotten])
     return table(
         "records",

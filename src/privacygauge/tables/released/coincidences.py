@@ -25,7 +25,7 @@ from scipy.stats import binom, hypergeom
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.extremes import standing_apart
+from privacygauge.evaluate.tail import standing_apart
 from privacygauge.tables.released.named import range_of_numbers
 from privacygauge.tables.released.tables import ReleasedTables
 from privacygauge.tables.released.texts import (

@@ -13,7 +13,7 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.extremes import ParetoTail
+from privacygauge.evaluate.tail import ParetoTail
 from privacygauge.tables.released.shared_rare_values import nearest_of_each
 from privacygauge.tables.released.tables import ReleasedTables, draw_rows, stack_tables
 from privacygauge.tables.released.unlikely import NEGLIGIBLE
