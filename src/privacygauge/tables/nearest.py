@@ -125,7 +125,11 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
         np.array_equal(of_codes[one], of_codes[other])
         and np.array_equal(space.numbers[one], space.numbers[other])
     ):
-        order, begins = group_by_key(_exact(of_codes, space.numbers))
+        columns = [(of_codes, int(of_codes.max(initial=0)) + 1)]
+        for column in space.numbers.T:
+            values, codes = np.unique(column, return_inverse=True)
+            columns.append((codes, len(values)))
+        order, begins = group_by_key(keys_of(columns, len(space)))
     counts = np.diff(begins, append=len(order))
     kind = np.empty(len(order), dtype=np.int64)
     kind[order] = np.repeat(np.arange(len(begins)), counts)
@@ -142,15 +146,6 @@ def _hash_rows(keys: Ints, numbers: Floats) -> Ints:
         mixed ^= mixed >> np.uint64(32)
         mixed += (column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     return ((mixed * _MULTIPLIER) >> np.uint64(1)).view(np.int64)
-
-
-def _exact(keys: Ints, numbers: Floats) -> Ints:
-    """Return a key per row, equal exactly for equal rows."""
-    columns = [(keys, int(keys.max(initial=0)) + 1)]
-    for column in numbers.T:
-        values, codes = np.unique(column, return_inverse=True)
-        columns.append((codes, len(values)))
-    return keys_of(columns, len(keys))
 
 
 # Nearest other records, searched by the number of categories that differ.
@@ -233,19 +228,15 @@ class _OpenPoints:
         rank = place - np.repeat(first, np.diff(first, append=len(place)))
         first = np.flatnonzero(rank % np.maximum(1, _CELLS // np.maximum(self.size, 1)) == 0)
         count = np.diff(first, append=len(place))
-        high = _power_above(self.size[first])
-        wide = _power_above(count)
         # One class per pair of powers of two: little of a padded block is wasted.
+        high = np.ceil(np.log2(self.size[first])).astype(np.int64)
+        wide = np.ceil(np.log2(count)).astype(np.int64)
         for kind in np.unique(high * 64 + wide):
             some = np.flatnonzero(high * 64 + wide == kind)
             step = max(1, _CELLS >> (int(kind) // 64 + int(kind) % 64))
             for begin in range(0, len(some), step):
                 part = some[begin : begin + step]
                 yield first[part], count[part]
-
-
-def _power_above(size: Ints) -> Ints:
-    return np.ceil(np.log2(size)).astype(np.int64)
 
 
 def means_by_level(

@@ -79,24 +79,17 @@ class Related:
             require_columns((key,), list(frame.columns), "key")
         owner = _owners(frames[0][key], frames[1][key])
         columns = {"continuous": continuous, "categorical": categorical, "drop": drop}
-        # Each name must be in one of the tables; `read` passes it to those that have it.
+        # Each name must be in one of the tables, and counts for those that have it.
         for what, names in columns.items():
             require_columns(names, [name for frame in frames for name in frame.columns], what)
-
-        def read(frame: pd.DataFrame, known: Schema | None) -> Table:
+        tables = []
+        for frame, known in zip(frames, (schema, None), strict=True):
             own: dict[str, Any] = {
                 what: [name for name in names if name in frame.columns]
                 for what, names in columns.items()
             }
-            return read_table(frame.drop(columns=key), schema=known, **own)
-
-        tables = read(frames[0], schema), read(frames[1], None)
-        return cls(*tables, key, np.asarray(frames[0][key]), owner)
-
-    @property
-    def schemas(self) -> dict[str, Schema]:
-        """Schemas of both tables, without the key."""
-        return {PEOPLE: self.people.schema, ROWS: self.rows.schema}
+            tables.append(read_table(frame.drop(columns=key), schema=known, **own))
+        return cls(tables[0], tables[1], key, np.asarray(frames[0][key]), owner)
 
     def frames(self, places: Ints) -> dict[str, pd.DataFrame]:
         """Return some of the people and all their rows, with the key, by table name."""
@@ -341,7 +334,9 @@ class OfTables:
                 "--knowledge than synthetic"
             )
         frames = self.related.frames(table.people)
-        given = GeneratorInput(frames, self.related.schemas, self.related.key)
+        # Schemas of both tables, without the key.
+        schemas = {PEOPLE: self.related.people.schema, ROWS: self.related.rows.schema}
+        given = GeneratorInput(frames, schemas, self.related.key)
         made = self.made_by.asked(given, n, rng)
         return table_from(self.related.joined(made, self.name), table.schema, n, self.name)
 

@@ -11,7 +11,7 @@ import numpy as np
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.claim import bonferroni_level
-from privacygauge.evaluate.detectable import POWER, detectable_with, smallest_accuracy
+from privacygauge.evaluate.detectable import POWER, detectable_with
 from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.report import direction, grades
 from privacygauge.report.attacks.records import RECORDS
@@ -61,7 +61,7 @@ from privacygauge.report.values import (
     text,
     values_of,
 )
-from privacygauge.tables.games.audited import PlayedGuesses, headline_level
+from privacygauge.tables.games.audited import PlayedGuesses
 from privacygauge.tables.generator_audit import sections
 from privacygauge.tables.generator_audit.verdict import (
     broken_promise_text,
@@ -146,13 +146,6 @@ def detectable_accuracy_text(smallest: float | None, n_values: int) -> str:
         f"right guesses about a record of {rounded_up(100 * smallest, 0)}% or more (guessing gives "
         f"{rate(1 / n_values)}) would be seen in {rate(POWER)} of such audits"
     )
-
-
-def foreseen_text(n_tests: int, n_targets: int, n_values: int, level: float) -> str:
-    """Return the clause of `detectable_accuracy_text` for a game that has not begun."""
-    each = headline_level(level, n_targets, n_values)
-    smallest = smallest_accuracy(n_tests, each, chance=1 / n_values)
-    return detectable_accuracy_text(smallest, n_values)
 
 
 def inverted_warnings(f: PlayedGuesses) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ from privacygauge.report.values import (
 )
 from privacygauge.runs.execute import Progress
 from privacygauge.tables.games.attribute import Attribute
-from privacygauge.tables.games.audited import GeneratorOptions, TargetGroup, arrange_game
+from privacygauge.tables.games.audited import GeneratorOptions, arrange_game
 from privacygauge.tables.games.games import enough_tests
 from privacygauge.tables.games.releases import Making
 from privacygauge.tables.generator_audit import attribute as about_value
@@ -517,6 +517,18 @@ def data(f: SyntheticResult) -> dict[str, Json]:
         }
         for k in range(len(f.targets))
     ]
+    groups: dict[str, Json] = {}
+    for group in f.groups:
+        n = len(group.positions)
+        numbers = zip(f.attacks, group.means, group.deviations, strict=True)
+        groups[group.method] = {
+            attack.title: {
+                "mean": estimate_dict(mean),
+                "sd": finite(deviation) if n > 1 else None,
+                "n": n,
+            }
+            for attack, mean, deviation in numbers
+        }
     return {
         "game": asdict(f.game),
         "generator": {"name": f.generator, "settings": values_of(f.settings)},
@@ -537,7 +549,7 @@ def data(f: SyntheticResult) -> dict[str, Json]:
         },
         "attacks": attacks,
         "targets": targets,
-        "groups": {group.method: _group(f, group) for group in f.groups},
+        "groups": groups,
         "utility": values_of(f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()),
     }
 
@@ -550,19 +562,6 @@ def _target_json(target: TargetEvaluation) -> dict[str, Json]:
             for r in target.tpr_at_fpr
         },
         "epsilon": {"low": finite(target.epsilon.low), "limit": finite(target.epsilon_limit)},
-    }
-
-
-def _group(f: SyntheticResult, group: TargetGroup) -> dict[str, Json]:
-    n = len(group.positions)
-    rows = zip(f.attacks, group.means, group.deviations, strict=True)
-    return {
-        attack.title: {
-            "mean": estimate_dict(mean),
-            "sd": finite(deviation) if n > 1 else None,
-            "n": n,
-        }
-        for attack, mean, deviation in rows
     }
 
 
