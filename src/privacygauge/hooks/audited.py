@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
@@ -172,7 +172,21 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         check_consistent_length(X, labels)
         X = X.tocsr() if issparse(X) else X
         n = len(labels)
-        owner = _owner(X, labels) if unit is None else number_units(unit, length=n)
+        names, codes = np.unique(labels, return_inverse=True)
+        if unit is not None:
+            owner = number_units(unit, length=n)
+        else:
+            # Rows equal in features and class share one person.
+            if issparse(X):
+                # Row i of a CSR matrix is the slice indptr[i]:indptr[i + 1] of column indices and
+                # values.
+                parts = (slice(*pair) for pair in pairwise(X.indptr.tolist()))
+                contents = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)
+                same = np.array([hash(content) for content in contents], np.int64)
+            else:
+                same = keys(check_records(X, n))
+            equal, _ = equal_rows(same, codes, np.ones(n, np.bool_))
+            owner = np.arange(n) if equal is None else equal
         n_units = int(owner.max()) + 1
         # The number of persons is part of the key, so that a refit on all rows has coins that no
         # fold of a search had.
@@ -186,10 +200,9 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         self.inside_ = found.inside
         self.tested_ = found.tested
         asked = np.flatnonzero(found.tested)
-        # Codes over all given classes: a class may have no training row.
-        names, codes = np.unique(labels, return_inverse=True)
+        # Columns for all given classes: a class may have no training row.
         probs = np.zeros((len(asked), len(names)))
-        known = np.searchsorted(names, self.classes_)  # training rows may lack a class
+        known = np.searchsorted(names, self.classes_)
         # Answers that differ between calls are averaged over several.
         said = np.asarray(self.estimator_.predict_proba(_rows(X, asked)))
         probs[:, known], times = average_answers(
@@ -301,22 +314,6 @@ class _LeakScorer:
                 "it, with its whole pipeline, in Audited(...)"
             )
         return -float(getattr(found, self._of))
-
-
-def _owner(X: Any, labels: NDArray[Any]) -> Ints:
-    """Return the number of each row's person, (n,); rows equal in features and class share one."""
-    n = len(labels)
-    codes = np.unique(labels, return_inverse=True)[1]
-    if issparse(X):
-        # Row i of a CSR matrix is the slice indptr[i]:indptr[i + 1] of column indices and values.
-        ends = X.indptr.tolist()
-        parts = (slice(*pair) for pair in pairwise(ends))
-        rows = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)
-        same = np.array([hash(row) for row in rows], np.int64)
-    else:
-        same = keys(check_records(X, n))
-    unit, _ = equal_rows(same, codes, np.ones(n, np.bool_))
-    return np.arange(n) if unit is None else unit
 
 
 def _rows(X: Any, rows: Any) -> Any:

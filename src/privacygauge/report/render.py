@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.report import numbers
 from privacygauge.report.axes import inline_plot
-from privacygauge.report.numbers import Shown, plain
+from privacygauge.report.numbers import Shown, count, plain
 from privacygauge.report.values import (
     Cell,
     Column,
@@ -117,20 +116,14 @@ def _environment() -> Environment:
         loader=PackageLoader("privacygauge.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_readable,
+        # Markup is already escaped; any other text may come from the user's data.
+        finalize=lambda x: plain(x) if isinstance(x, str) and not hasattr(x, "__html__") else x,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["count"] = numbers.count
+    found.filters["count"] = count
     found.filters["drawn"] = inline_plot
     return found
-
-
-def _readable(value: object) -> object:
-    # Markup is already escaped; any other text may come from the user's data.
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return numbers.plain(value)
-    return value
 
 
 def summary(report: Report) -> str:
