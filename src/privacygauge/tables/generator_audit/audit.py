@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,7 @@ from privacygauge.report.values import (
 )
 from privacygauge.runs.execute import Progress
 from privacygauge.tables.games.attribute import Attribute
-from privacygauge.tables.games.audited import GeneratorOptions, arrange_game
+from privacygauge.tables.games.audited import GeneratorOptions, PlayedGuesses, arrange_game
 from privacygauge.tables.games.games import enough_tests
 from privacygauge.tables.games.releases import Making
 from privacygauge.tables.generator_audit import attribute as about_value
@@ -217,19 +217,19 @@ class SyntheticOptions(GeneratorOptions, ReportedColumns, LearntColumns):
             "scoring": scoring,
         }
         told = [*column_advice(table), *_warnings(making, self.schema, session.level)]
-        if self.attribute is not None:
-            guessed, skipped, clipped = arrangement.played_in(
-                session.run, self.label, arrangement.guessed, **execution
-            )
-            told += (*clipped_numbers(*clipped), *about_value.inverted_warnings(guessed))
-            origin = session.origin("pandas", skipped=skipped, warnings=told, about=cost)
-            return about_value.AttributeOfGenerator(**vars(guessed), origin=origin)
-        found, skipped, clipped = arrangement.played_in(
-            session.run, self.label, arrangement.played, **execution
+        found, skipped, clipped = arrangement.played_in(session.run, self.label, **execution)
+        inverted = (
+            about_value.inverted_warnings(found)
+            if isinstance(found, PlayedGuesses)
+            else direction.warnings(found.inverted)
         )
-        told += (*clipped_numbers(*clipped), *direction.warnings(found.inverted))
+        told += (*clipped_numbers(*clipped), *inverted)
         origin = session.origin("pandas", skipped=skipped, warnings=told, about=cost)
-        return SyntheticAudit(**vars(found), origin=origin, game=_description(making))
+        # All but the fields that follow from the others.
+        played = {f.name: getattr(found, f.name) for f in fields(found) if f.init}
+        if isinstance(found, PlayedGuesses):
+            return about_value.AttributeOfGenerator(**played, origin=origin)
+        return SyntheticAudit(**played, origin=origin, game=_description(making))
 
 
 audit_synthetic = one_line(SyntheticOptions, SyntheticOptions.run, "audit_synthetic")
