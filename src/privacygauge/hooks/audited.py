@@ -300,11 +300,12 @@ def leak_scorer(of: Of = "value") -> Callable[..., float]:
     return _LeakScorer(of)
 
 
+@dataclass(frozen=True)
 class _LeakScorer:
     """The scorer of `leak_scorer`: a class, because a search pickles its scorers."""
 
-    def __init__(self, of: Of) -> None:
-        self._of = of
+    of: Of
+    """Value of the leak, or an end of its interval."""
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **_: Any) -> float:
         found = getattr(estimator, "leak_", None)
@@ -313,7 +314,7 @@ class _LeakScorer:
                 f"leak_scorer needs an Audited classifier, got {type(estimator).__name__}: wrap "
                 "it, with its whole pipeline, in Audited(...)"
             )
-        return -float(getattr(found, self._of))
+        return -float(getattr(found, self.of))
 
 
 def _rows(X: Any, rows: Any) -> Any:

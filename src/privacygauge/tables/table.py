@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -108,27 +108,25 @@ class Schema:
     columns: tuple[Column, ...]
     """Columns, at least one, with distinct names."""
 
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """Names of the columns."""
+    numbers: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """Positions of the numeric columns."""
+    categorical: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """Positions of the categorical columns."""
+
     def __post_init__(self) -> None:
+        # Kept, since loops over records ask for them.
+        places = list(enumerate(self.columns))
+        names = tuple(column.name for column in self.columns)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "numbers", tuple(j for j, x in places if x.is_number))
+        object.__setattr__(self, "categorical", tuple(j for j, x in places if not x.is_number))
         if not self.columns:
             raise InputError("a schema must have at least one column, got none")
-        if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"column names must differ, got {twice!r} twice: rename one of them")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Positions of the numeric columns."""
-        return tuple(j for j, column in enumerate(self.columns) if column.is_number)
-
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """Positions of the categorical columns."""
-        return tuple(j for j, column in enumerate(self.columns) if not column.is_number)
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats, Bools, Bools]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from numbers import Real
@@ -158,21 +158,7 @@ def evaluate_attacks(
             continue
         scored = [x for x in found if isinstance(x, ScoredTarget)]
         notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
-        rows = []
-        for one in scored:
-            # Numbers of the tables in question, which are the independent units.
-            numbers = [np.arange(x.released.start, x.released.stop) for x in one.blocks]
-            lengths = [len(block.secret) for block in one.blocks]
-            rows.append(
-                TargetScores(
-                    own=np.stack([answer.own for answer in one.answers]),
-                    inside=np.stack([block.inside for block in one.blocks]),
-                    score=one.released,
-                    secret=one.secret,
-                    release=np.concatenate(numbers),
-                    block=np.repeat(np.arange(len(one.blocks)), lengths),
-                )
-            )
+        rows = list(_scores(scored))
         # A constant score cannot rank anything: its AUC of 1/2 would only look like safety.
         if all(tied(row.score) for row in rows):
             skipped[Skipped(title(attack.name, attack.variant, ""), TIED)] = None
@@ -191,6 +177,24 @@ def evaluate_attacks(
         first = next(iter(skipped))
         raise InputError(f"no attack could be played: {first.name} {first.reason}")
     return tuple(played), tuple(skipped)
+
+
+def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
+    for found in scored:
+        blocks = found.blocks
+        lengths = [len(block.secret) for block in blocks]
+        # Numbers of the tables in question, which are the independent units.
+        release = np.concatenate(
+            [np.arange(block.released.start, block.released.stop) for block in blocks]
+        )
+        yield TargetScores(
+            own=np.stack([answer.own for answer in found.answers]),
+            inside=np.stack([block.inside for block in blocks]),
+            score=found.released,
+            secret=found.secret,
+            release=release,
+            block=np.repeat(np.arange(len(blocks)), lengths),
+        )
 
 
 MANY = 50

@@ -66,7 +66,7 @@ from privacygauge.tables.generators.generator import PrivBayes
 from privacygauge.tables.generators.named import as_generator
 from privacygauge.tables.options import LearntColumns, ReportedColumns
 from privacygauge.tables.selection import SELECTORS, TargetsAsked, select_targets
-from privacygauge.tables.table import Schema, column_advice
+from privacygauge.tables.table import column_advice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,7 +216,28 @@ class SyntheticOptions(GeneratorOptions, ReportedColumns, LearntColumns):
             "progress": session.progress,
             "scoring": scoring,
         }
-        told = [*column_advice(table), *_warnings(making, self.schema, session.level)]
+        # Warnings about results that are easily misread.
+        told = [*column_advice(table)]
+        sizes = making.setting.sizes
+        if sizes.tests < enough_tests(0.1, session.level):
+            about_attribute = isinstance(making.game, Attribute)
+            measured = "a share of right guesses" if about_attribute else "an AUC"
+            told.append(
+                f"{sizes.tests} test tables a record give {measured} an interval wider than 0.1 on "
+                "either side: ask for more (--tests)"
+            )
+        pool = min(len(pool) for pool in making.setting.pools)
+        if making.game.knowledge != "exact" and pool < 2 * sizes.records:
+            told.append(
+                f"data sets of {sizes.records:,} records are drawn from pools of {pool:,}: they "
+                "are much alike, so the numbers hold for data sets like these; give a larger table "
+                "or learn from fewer records (--size)"
+            )
+        if isinstance(made_by, PrivBayes) and self.schema is None:
+            told.append(
+                "the schema (ranges and categories) was read from the data: PrivBayes's epsilon "
+                "holds for a schema that is public; give one (--schema)"
+            )
         found, skipped, clipped = arrangement.played_in(session.run, self.label, **execution)
         inverted = (
             about_value.inverted_warnings(found)
@@ -262,34 +283,6 @@ def _description(making: Making) -> GameDescription:
         n_in=n_in,
         n_out=sizes.tests - n_in,
     )
-
-
-def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
-    """Return warnings about easily misread results; `schema` is None unless one was given."""
-    setting = making.setting
-    generator = making.generator
-    sizes = setting.sizes
-    told = []
-    if sizes.tests < enough_tests(0.1, level):
-        about_attribute = isinstance(making.game, Attribute)
-        measured = "a share of right guesses" if about_attribute else "an AUC"
-        told.append(
-            f"{sizes.tests} test tables a record give {measured} an interval wider than 0.1 on "
-            "either side: ask for more (--tests)"
-        )
-    pool = min(len(pool) for pool in setting.pools)
-    if making.game.knowledge != "exact" and pool < 2 * sizes.records:
-        told.append(
-            f"data sets of {sizes.records:,} records are drawn from pools of {pool:,}: they are "
-            "much alike, so the numbers hold for data sets like these; give a larger table or "
-            "learn from fewer records (--size)"
-        )
-    if isinstance(generator, PrivBayes) and schema is None:
-        told.append(
-            "the schema (ranges and categories) was read from the data: PrivBayes's epsilon holds "
-            "for a schema that is public; give one (--schema)"
-        )
-    return told
 
 
 def clipped_numbers(n: int, total: int) -> tuple[str, ...]:
