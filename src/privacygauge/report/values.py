@@ -318,21 +318,20 @@ class Table:
     at_once: int | None = None
     """Number of rows shown at first, the others being folded; default: all."""
 
+    full: tuple[Row, ...] = field(init=False, repr=False, compare=False)
+    """All rows, each with its tone."""
+    drawn: frozenset[int] = field(init=False, repr=False, compare=False)
+    """Indices of columns with drawn cells."""
+
     def __post_init__(self) -> None:
-        for row in self.full:
+        full = tuple(row if isinstance(row, Row) else Row(row) for row in self.rows)
+        drawn = set()
+        for row in full:
             if len(row.cells) not in (1, len(self.columns)):
                 raise InputError(f"table {self.name}: {len(self.columns)} cells a row, got {row}")
-
-    @property
-    def full(self) -> tuple[Row, ...]:
-        """All rows, each with its tone."""
-        return tuple(row if isinstance(row, Row) else Row(row) for row in self.rows)
-
-    @property
-    def drawn(self) -> frozenset[int]:
-        """Indices of columns with drawn cells."""
-        found = (enumerate(row.cells) for row in self.full)
-        return frozenset(i for row in found for i, cell in row if isinstance(cell, Whisker))
+            drawn |= {i for i, cell in enumerate(row.cells) if isinstance(cell, Whisker)}
+        object.__setattr__(self, "full", full)
+        object.__setattr__(self, "drawn", frozenset(drawn))
 
     @property
     def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:

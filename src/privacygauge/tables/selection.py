@@ -156,6 +156,9 @@ class Selection:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", checks.integers(self.rows, "rows"))
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
 
 class Selector(Protocol):
     """Rule that selects records."""

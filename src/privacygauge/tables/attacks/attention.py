@@ -419,16 +419,17 @@ class Encoding:
     schema: Schema
     """Schema of the records."""
 
-    @property
-    def sizes(self) -> Ints:
-        """(F_cat,) Number of codes of each categorical column."""
-        columns = self.schema.columns
-        return np.array([columns[j].n_codes for j in self.schema.categorical], np.int64)
+    sizes: Ints = field(init=False)
+    """(F_cat,) Number of codes of each categorical column."""
+    n_numbers: int = field(init=False)
+    """Number of columns that encode numbers."""
 
-    @property
-    def n_numbers(self) -> int:
-        """Number of columns that encode numbers."""
-        return sum(1 + self.schema.columns[j].missing for j in self.schema.numbers)
+    def __post_init__(self) -> None:
+        columns = self.schema.columns
+        sizes = np.array([columns[j].n_codes for j in self.schema.categorical], np.int64)
+        n_numbers = sum(1 + columns[j].missing for j in self.schema.numbers)
+        object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "n_numbers", n_numbers)
 
     def scaled(self, rows: Floats) -> Floats:
         """Return scaled numbers of rows (..., F), then indicators of missing ones."""

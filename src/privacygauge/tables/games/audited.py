@@ -322,6 +322,8 @@ class PlayedGuesses(PlayedTables):
     """Level of each interval of the headline; see `headline_level`."""
     accuracy: Estimate = field(init=False)
     """Accuracy of the guesses, over all targets and tables."""
+    below_chance: bool = field(init=False)
+    """True where these guesses are significantly worse than chance."""
     accuracy_of_worst: Estimate = field(init=False)
     """Accuracy of the guesses about the worst target."""
     guessed_best: Estimate = field(init=False)
@@ -351,6 +353,7 @@ class PlayedGuesses(PlayedTables):
             np.argmax([guess[true].mean() - guess[~true].mean() for guess, true in sides])
         )
         each = headline_level(best.level, n_targets, n_values)
+        accuracy = rates.proportion(best.right.ravel(), level=each)
         accuracy_of_worst = rates.proportion(best.right[worst], level=each)
         corrected = bonferroni_level(each, n_targets)
         every = [rates.proportion(right, level=corrected) for right in best.right]
@@ -362,7 +365,8 @@ class PlayedGuesses(PlayedTables):
             "worst": worst,
             "worst_value": worst_value,
             "each": each,
-            "accuracy": rates.proportion(best.right.ravel(), level=each),
+            "accuracy": accuracy,
+            "below_chance": accuracy.high < best.chance,
             "accuracy_of_worst": accuracy_of_worst,
             "guessed_best": max(every, key=lambda accuracy: accuracy.low),
             "told": best.told(each),
