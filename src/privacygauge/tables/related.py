@@ -89,7 +89,8 @@ class Related:
                 for what, names in columns.items()
             }
             tables.append(read_table(frame.drop(columns=key), schema=known, **own))
-        return cls(tables[0], tables[1], key, np.asarray(frames[0][key]), owner)
+        keys = np.asarray(frames[0][key])
+        return cls(people=tables[0], rows=tables[1], key=key, keys=keys, owner=owner)
 
     def frames(self, places: Ints) -> dict[str, pd.DataFrame]:
         """Return some of the people and all their rows, with the key, by table name."""

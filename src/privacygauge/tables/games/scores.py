@@ -429,9 +429,7 @@ class OnWorlds:
             notes: tuple[str, ...] = ()
             for side, observations in zip(("own", "released"), sides, strict=True):
                 scored = [
-                    self.attack.score(
-                        seen, seeds.stream(scores.making.setting.seed, *role, side, i)
-                    )
+                    self.attack.score(seen, seeds.stream(seed, *role, side, i))
                     for i, seen in enumerate(observations)
                 ]
                 skipped = next((x for x in scored if isinstance(x, Skipped)), None)
