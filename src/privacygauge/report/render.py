@@ -18,7 +18,6 @@ from privacygauge.report.values import (
     Column,
     Content,
     Json,
-    Measure,
     Report,
     Severity,
     Table,
@@ -228,6 +227,21 @@ def document(report: Report) -> dict[str, Json]:
     """
     origin = report.origin
     verdict = report.verdict
+    numbers: list[Json] = []
+    for measure in report.measures:
+        found = measure.found
+        # Stated at the level of its interval, and at most at that of the report.
+        level = min(origin.level, found.level) if isinstance(found, Estimate) else measure.level
+        numbers.append(
+            {
+                **pick_values(measure, "name", "label", "note", "guessing"),
+                **pick_values(measure, "gate", "doubtful", "looks"),
+                "value": finite(measure.numbers[measure.name]),
+                "shown": pick_values(measure.shown, "value", "interval"),
+                "level": level,
+                "estimate": None if isinstance(found, float) else values_of(found),
+            }
+        )
     return {
         "schema": SCHEMA,
         **pick_values(report, "kind", "title", "name", "note"),
@@ -239,24 +253,12 @@ def document(report: Report) -> dict[str, Json]:
             **pick_values(verdict, "headline", "sentences", "unsaid", "advice"),
         },
         "measures": {name: finite(x) for name, x in report.numbers.items()},
-        "numbers": [_number(measure, origin.level) for measure in report.measures],
+        "numbers": numbers,
         "limits": values_of(report.held),
         "worst": values_of(report.worst),
         "skipped": [{"name": s.name, "reason": s.reason} for s in origin.skipped],
         "provenance": dict(sorted(origin.provenance.items())),
         **report.data,
-    }
-
-
-def _number(measure: Measure, level: float) -> Json:
-    found = measure.found
-    return {
-        **pick_values(measure, "name", "label", "note", "guessing"),
-        **pick_values(measure, "gate", "doubtful", "looks"),
-        "value": finite(measure.numbers[measure.name]),
-        "shown": pick_values(measure.shown, "value", "interval"),
-        "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
-        "estimate": None if isinstance(found, float) else values_of(found),
     }
 
 

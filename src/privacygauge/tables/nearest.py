@@ -184,12 +184,6 @@ class _Open:
         self.nearest = self.nearest[which]
         self.compared = self.compared[which]
 
-    def merge(self, asked: Ints, found: Floats) -> None:
-        """Merge further distances, and keep the k nearest."""
-        both = np.hstack([self.nearest[asked], found])
-        both.sort(axis=1)
-        self.nearest[asked] = both[:, : self.nearest.shape[1]]
-
 
 @dataclass(frozen=True, eq=False)
 class _OpenPoints:
@@ -332,10 +326,13 @@ class _Search:
             for nearest in {block[2].shape[1] for block in blocks}:
                 alike = [block for block in blocks if block[2].shape[1] == nearest]
                 sets_of, at_of, away = (np.concatenate(x) for x in zip(*alike, strict=True))
-                # Set by set: a point occurs at most once in each, as the assignment in `merge`
-                # requires.
+                # Set by set: a point occurs at most once in each, as the assignment requires. Of
+                # all distances found so far, the k nearest are kept.
                 for one in np.unique(sets_of):
-                    found.merge(at_of[sets_of == one], away[sets_of == one])
+                    nearer = at_of[sets_of == one]
+                    both = np.hstack([found.nearest[nearer], away[sets_of == one]])
+                    both.sort(axis=1)
+                    found.nearest[nearer] = both[:, : found.nearest.shape[1]]
 
     def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _OpenPoints:
         """Return the open points whose group has other points."""

@@ -126,8 +126,10 @@ class Related:
             added.append(Column(most, "categorical", categories=known, missing=True))
             added.append(Column(f"{column.name} kinds", "integer", 0, len(known)))
         schema = Schema((*self.people.schema.columns, *added))
-        joined = self._joined(self.frames(np.arange(n)))
-        return replace(read_table(joined, schema=schema), people=np.arange(n))
+        both = self.frames(np.arange(n))
+        joined, _ = per_person(both[PEOPLE], both[ROWS], self.key, schema=self.rows.schema)
+        table = read_table(joined.drop(columns=self.key), schema=schema)
+        return replace(table, people=np.arange(n))
 
     def joined(self, made: object, name: str) -> pd.DataFrame:
         """Return one record per person from the tables that a generator made.
@@ -147,13 +149,10 @@ class Related:
                 f"{got}"
             )
         try:
-            return self._joined(made)
+            joined, _ = per_person(made[PEOPLE], made[ROWS], self.key, schema=self.rows.schema)
         except InputError as error:
             raise InputError(f"generator {name!r} returned wrong tables: {error}") from error
-
-    def _joined(self, frames: dict[str, Any]) -> pd.DataFrame:
-        found = per_person(frames[PEOPLE], frames[ROWS], self.key, schema=self.rows.schema)
-        return found[0].drop(columns=self.key)
+        return joined.drop(columns=self.key)
 
 
 def join_related_rows(

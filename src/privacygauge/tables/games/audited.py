@@ -397,9 +397,12 @@ class ArrangedGame:
     """Level of each interval, in (0, 1)."""
 
     def played(
-        self, scores: GameScores, use: Utility | Skipped
+        self, scores: GameScores, tables: Mapping[str, Any]
     ) -> tuple[PlayedGame, tuple[Skipped, ...]]:
-        """Return the results of a game about membership, and the parts that were skipped."""
+        """Return the results of a game about membership, and the parts that were skipped.
+
+        `tables` holds the fields of `PlayedTables`.
+        """
         level = self.level
         setting = self.making.setting
         attacks, skipped = evaluate_attacks(scores, level, self.on_worlds)
@@ -432,7 +435,7 @@ class ArrangedGame:
         if isinstance(correlation, Skipped):
             correlation = Skipped("vulnerability against AUC", correlation.reason)
         game = PlayedGame(
-            **self._tables(use),
+            **tables,
             groups=tuple(groups),
             attacks=attacks,
             headline=headline,
@@ -442,15 +445,18 @@ class ArrangedGame:
         return game, skipped
 
     def guessed(
-        self, game: Attribute, scores: GameScores, use: Utility | Skipped
+        self, game: Attribute, scores: GameScores, tables: Mapping[str, Any]
     ) -> tuple[PlayedGuesses, tuple[Skipped, ...]]:
-        """Return the results of a game about an attribute, and the parts that were skipped."""
+        """Return the results of a game about an attribute, and the parts that were skipped.
+
+        `tables` holds the fields of `PlayedTables`.
+        """
         table = self.making.setting.table
         attacks, skipped = guessed_values(scores, self.level)
         own = table.values[:, table.schema.names.index(game.column)]
         middles = game.values == middles_of_fifths(table, game.column)
         played = PlayedGuesses(
-            **self._tables(use),
+            **tables,
             column=game.column,
             # A middle is the number of some record: rounded, so that reports do not show it.
             values=value_names(table, game.column, game.values, digits=3 if middles else 10),
@@ -461,19 +467,6 @@ class ArrangedGame:
             selections=self.selections,
         )
         return played, skipped
-
-    def _tables(self, use: Utility | Skipped) -> dict[str, Any]:
-        """Return the fields of `PlayedTables`."""
-        making = self.making
-        return {
-            "generator": making.generator.name,
-            "settings": making.generator.describe(),
-            "sizes": making.setting.sizes,
-            "n_records": len(making.setting.table),
-            "n_tables": making.game.n_tables(making.setting),
-            "targets": self.targets,
-            "utility": use,
-        }
 
     def played_in(
         self,
@@ -511,11 +504,20 @@ class ArrangedGame:
                 making, releases, self.players, place, n_jobs=n_jobs, progress=scoring
             )
             clipped = releases.clipped_numbers
+            tables = {
+                "generator": making.generator.name,
+                "settings": making.generator.describe(),
+                "sizes": making.setting.sizes,
+                "n_records": len(making.setting.table),
+                "n_tables": making.game.n_tables(making.setting),
+                "targets": self.targets,
+                "utility": use,
+            }
             found: PlayedGame | PlayedGuesses
             if isinstance(making.game, Attribute):
-                found, skipped = self.guessed(making.game, scores, use)
+                found, skipped = self.guessed(making.game, scores, tables)
             else:
-                found, skipped = self.played(scores, use)
+                found, skipped = self.played(scores, tables)
         return found, (*skipped, *([use] if isinstance(use, Skipped) else [])), clipped
 
 

@@ -86,16 +86,16 @@ class Scoring:
         read = functools.lru_cache(maxsize=2)(
             lambda start, stop: self.releases.tables(slice(start, stop))
         )
-        schema = setting.table.schema
+        storage = Storage(setting.table.schema)
         for i, target in enumerate(range(task.start, task.stop)):
             row = int(setting.targets[target])
             # Each attack's answers, one per block; only one block's tables are in memory.
             found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
             for number, block in enumerate(game.blocks(setting, target)):
                 view = View(
-                    schema=schema,
+                    schema=storage.schema,
                     # Rounded as the stored tables are, so that copies stay equal.
-                    target=Storage(schema).rounded(game.record(setting, target, number)),
+                    target=storage.rounded(game.record(setting, target, number)),
                     shadows=read(block.shadows.start, block.shadows.stop),
                     inside=block.inside,
                     released=read(block.released.start, block.released.stop),
