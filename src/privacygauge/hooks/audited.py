@@ -38,11 +38,8 @@ class Dealt:
     """(n,) True for the records that an audit judges; all others are trained on."""
     inside: Bools
     """(n,) True for the training records: all untested ones, and about half of the tested."""
-
-    @property
-    def member(self) -> Bools:
-        """(t,) True for each tested record that is trained on."""
-        return checks.frozen(self.inside[self.tested])
+    member: Bools
+    """(t,) True for each tested record that is trained on."""
 
 
 def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
@@ -75,8 +72,14 @@ def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
             f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out} of {n}: "
             "give more records, or a larger share to test"
         )
+    of_rows = asked[unit]
     # Untested records are all trained on.
-    return Dealt(checks.frozen(asked[unit]), checks.frozen((coins | ~asked)[unit]))
+    inside = (coins | ~asked)[unit]
+    return Dealt(
+        tested=checks.frozen(of_rows),
+        inside=checks.frozen(inside),
+        member=checks.frozen(inside[of_rows]),
+    )
 
 
 Of = Literal["value", "low", "high"]

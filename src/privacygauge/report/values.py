@@ -322,6 +322,8 @@ class Table:
     """All rows, each with its tone."""
     drawn: frozenset[int] = field(init=False, repr=False, compare=False)
     """Indices of columns with drawn cells."""
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = field(init=False, repr=False, compare=False)
+    """Second heads with the indices of their columns; empty if no column has one."""
 
     def __post_init__(self) -> None:
         full = tuple(row if isinstance(row, Row) else Row(row) for row in self.rows)
@@ -332,15 +334,11 @@ class Table:
             drawn |= {i for i, cell in enumerate(row.cells) if isinstance(cell, Whisker)}
         object.__setattr__(self, "full", full)
         object.__setattr__(self, "drawn", frozenset(drawn))
-
-    @property
-    def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Second heads with the indices of their columns; empty if no column has one."""
-        if not any(column.group for column in self.columns):
-            return ()
         # Heads span neighbours alone: equal ones apart from each other stay two.
         runs = groupby(range(len(self.columns)), lambda i: self.columns[i].group)
-        return tuple((group, tuple(columns)) for group, columns in runs)
+        groups = tuple((group, tuple(columns)) for group, columns in runs)
+        headed = any(column.group for column in self.columns)
+        object.__setattr__(self, "groups", groups if headed else ())
 
 
 @dataclass(frozen=True)

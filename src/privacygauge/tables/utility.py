@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -176,15 +176,13 @@ class Marginals:
     """Positions of the columns of each set."""
     distances: Floats
     """(number of sets,) In [0, 1]; 0 if all combinations of values have equal shares."""
+    mean: float = field(init=False)
+    """Mean distance over the sets."""
 
     def __post_init__(self) -> None:
         found = checks.floats(self.distances, "distances", length=len(self.sets))
         object.__setattr__(self, "distances", found)
-
-    @property
-    def mean(self) -> float:
-        """Mean distance over the sets."""
-        return float(self.distances.mean())
+        object.__setattr__(self, "mean", float(found.mean()))
 
 
 def column_sets(
