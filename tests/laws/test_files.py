@@ -32,7 +32,7 @@ from privacygauge.language.text_files import load_texts
 from privacygauge.leaderboards.contest import read_labels, read_logits
 from privacygauge.leaderboards.history.reading import read_history
 from privacygauge.leaderboards.server.request_parsing import NPY, labels_in
-from privacygauge.releases.audit import read_line
+from privacygauge.releases.line import read_line
 from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import Run, open_run, read_run
 from privacygauge.tables.frames import read_schema, read_table

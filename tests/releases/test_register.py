@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from privacygauge.errors import InputError
-from privacygauge.releases.audit import RiskRegister, report_names, risk_register
-from privacygauge.releases.line import SEVERITIES, joint_statement, line_of
-from privacygauge.releases.report import RULE, SCALE
+from privacygauge.releases.audit import RULE, SCALE, RiskRegister, risk_register
+from privacygauge.releases.line import SEVERITIES, joint_statement, line_of, report_names
 from tests.releases.documents import (
     CLASSIFIER,
     EVERY,

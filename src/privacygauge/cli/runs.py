@@ -186,8 +186,8 @@ def report(asked: _ReportOptions) -> None:
     run = asked.run
     if asked.card:
         from privacygauge.cli.output import emit_text
-        from privacygauge.releases.audit import REPORT, card_of, read_line
-        from privacygauge.releases.line import line_of
+        from privacygauge.releases.audit import card_of
+        from privacygauge.releases.line import REPORT, line_of, read_line
         from privacygauge.runs.named import RUN
 
         require_local(run, "model cards are made of reports")
@@ -404,7 +404,8 @@ def register(
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
     from privacygauge.cli.output import destination, emit_report, parsed_limits
-    from privacygauge.releases.audit import REPORT, STEM, report_names, risk_register
+    from privacygauge.releases.audit import STEM, risk_register
+    from privacygauge.releases.line import REPORT, report_names
 
     # Each is a path, or a name and a path: `audits/model` or `model=audits/model`.
     pairs: list[tuple[str | None, str]] = []
@@ -431,7 +432,7 @@ def register(
 
 
 def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:
-    from privacygauge.releases.report import SCALE
+    from privacygauge.releases.audit import SCALE
     from privacygauge.report.values import Severity
 
     lines = []

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
@@ -38,11 +38,8 @@ class Dealt:
     """(n,) True for the records that an audit judges; all others are trained on."""
     inside: Bools
     """(n,) True for the training records: all untested ones, and about half of the tested."""
-
-    @property
-    def member(self) -> Bools:
-        """(t,) True for each tested record that is trained on."""
-        return checks.frozen(self.inside[self.tested])
+    member: Bools
+    """(t,) True for each tested record that is trained on."""
 
 
 def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
@@ -75,8 +72,14 @@ def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
             f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out} of {n}: "
             "give more records, or a larger share to test"
         )
+    of_rows = asked[unit]
     # Untested records are all trained on.
-    return Dealt(checks.frozen(asked[unit]), checks.frozen((coins | ~asked)[unit]))
+    inside = (coins | ~asked)[unit]
+    return Dealt(
+        tested=checks.frozen(of_rows),
+        inside=checks.frozen(inside),
+        member=checks.frozen(inside[of_rows]),
+    )
 
 
 Of = Literal["value", "low", "high"]
@@ -172,7 +175,21 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         check_consistent_length(X, labels)
         X = X.tocsr() if issparse(X) else X
         n = len(labels)
-        owner = _owner(X, labels) if unit is None else number_units(unit, length=n)
+        names, codes = np.unique(labels, return_inverse=True)
+        if unit is not None:
+            owner = number_units(unit, length=n)
+        else:
+            # Rows equal in features and class share one person.
+            if issparse(X):
+                # Row i of a CSR matrix is the slice indptr[i]:indptr[i + 1] of column indices and
+                # values.
+                parts = (slice(*pair) for pair in pairwise(X.indptr.tolist()))
+                contents = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)
+                same = np.array([hash(content) for content in contents], np.int64)
+            else:
+                same = keys(check_records(X, n))
+            equal, _ = equal_rows(same, codes, np.ones(n, np.bool_))
+            owner = np.arange(n) if equal is None else equal
         n_units = int(owner.max()) + 1
         # The number of persons is part of the key, so that a refit on all rows has coins that no
         # fold of a search had.
@@ -186,10 +203,9 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         self.inside_ = found.inside
         self.tested_ = found.tested
         asked = np.flatnonzero(found.tested)
-        # Codes over all given classes: a class may have no training row.
-        names, codes = np.unique(labels, return_inverse=True)
+        # Columns for all given classes: a class may have no training row.
         probs = np.zeros((len(asked), len(names)))
-        known = np.searchsorted(names, self.classes_)  # training rows may lack a class
+        known = np.searchsorted(names, self.classes_)
         # Answers that differ between calls are averaged over several.
         said = np.asarray(self.estimator_.predict_proba(_rows(X, asked)))
         probs[:, known], times = average_answers(
@@ -287,11 +303,12 @@ def leak_scorer(of: Of = "value") -> Callable[..., float]:
     return _LeakScorer(of)
 
 
+@dataclass(frozen=True)
 class _LeakScorer:
     """The scorer of `leak_scorer`: a class, because a search pickles its scorers."""
 
-    def __init__(self, of: Of) -> None:
-        self._of = of
+    of: Of
+    """Value of the leak, or an end of its interval."""
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **_: Any) -> float:
         found = getattr(estimator, "leak_", None)
@@ -300,23 +317,7 @@ class _LeakScorer:
                 f"leak_scorer needs an Audited classifier, got {type(estimator).__name__}: wrap "
                 "it, with its whole pipeline, in Audited(...)"
             )
-        return -float(getattr(found, self._of))
-
-
-def _owner(X: Any, labels: NDArray[Any]) -> Ints:
-    """Return the number of each row's person, (n,); rows equal in features and class share one."""
-    n = len(labels)
-    codes = np.unique(labels, return_inverse=True)[1]
-    if issparse(X):
-        # Row i of a CSR matrix is the slice indptr[i]:indptr[i + 1] of column indices and values.
-        ends = X.indptr.tolist()
-        parts = (slice(*pair) for pair in pairwise(ends))
-        rows = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)
-        same = np.array([hash(row) for row in rows], np.int64)
-    else:
-        same = keys(check_records(X, n))
-    unit, _ = equal_rows(same, codes, np.ones(n, np.bool_))
-    return np.arange(n) if unit is None else unit
+        return -float(getattr(found, self.of))
 
 
 def _rows(X: Any, rows: Any) -> Any:

@@ -91,7 +91,29 @@ class TrainerAudit(TrainerCallback):
         self.out = out
         self.asked = asked
         self.given: Any = given
-        self.names = self._equal(len(given)) if asked.unit is None else _names(given, asked.unit)
+        # The person of each record.
+        n = len(given)
+        if asked.unit is None:
+            texts = self.texts(np.arange(n))
+            everywhere = np.ones(n, np.bool_)
+            # One class and one side for all: records are compared by their texts alone.
+            unit, _ = equal_rows(number_units(texts, "text"), np.zeros(n, np.int64), everywhere)
+            first = np.arange(n)
+            # Equal records share the name of the first one.
+            if unit is not None:
+                _, where, index = np.unique(unit, return_index=True, return_inverse=True)
+                first = where[index]
+            self.names = tuple(f"row-{row}" for row in first.tolist())
+        elif isinstance(asked.unit, str):
+            if asked.unit not in given[0]:
+                raise InputError(
+                    f"the training set has no column {asked.unit!r} of persons; it has "
+                    f"{', '.join(map(str, given[0]))}"
+                )
+            self.names = tuple(str(given[row][asked.unit]) for row in range(n))
+        else:
+            number_units(asked.unit, length=n)
+            self.names = tuple(map(str, np.asarray(asked.unit).tolist()))
         owner = number_units(self.names, "unit")
         # Coins first, with a stream of their own: canaries do not change the records' coins.
         rng = seeds.stream(asked.seed, "hooks", "trainer", "coins")
@@ -172,17 +194,6 @@ class TrainerAudit(TrainerCallback):
         """Lines of the report about the training."""
         found = {"training set": f"{len(self.given):,} records, {int(self.inside.sum()):,} put in"}
         return found if self.canaries is None else found | {"canaries": self.canaries.sentence()}
-
-    def _equal(self, n: int) -> tuple[str, ...]:
-        """Return a person's name for each record; equal records share that of the first one."""
-        texts = self.texts(np.arange(n))
-        everywhere = np.ones(n, np.bool_)
-        # One class and one side for all: records are compared by their texts alone.
-        unit, _ = equal_rows(number_units(texts, "text"), np.zeros(n, np.int64), everywhere)
-        if unit is None:
-            return tuple(f"row-{row}" for row in range(n))
-        _, first, index = np.unique(unit, return_index=True, return_inverse=True)
-        return tuple(f"row-{row}" for row in first[index].tolist())
 
 
 class LanguageModelAudit(TrainerAudit):
@@ -439,17 +450,6 @@ def callback_for(trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> Tra
     raise InputError(
         f"the model must be a causal or masked language model, or a classifier, got {name}"
     )
-
-
-def _names(given: Any, unit: str | ArrayLike) -> tuple[str, ...]:
-    n = len(given)
-    if isinstance(unit, str):
-        if unit not in given[0]:
-            have = ", ".join(map(str, given[0]))
-            raise InputError(f"the training set has no column {unit!r} of persons; it has {have}")
-        return tuple(str(given[row][unit]) for row in range(n))
-    number_units(unit, length=n)
-    return tuple(map(str, np.asarray(unit).tolist()))
 
 
 def _match_type(form: Any, value: Any) -> Any:

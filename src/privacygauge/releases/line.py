@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import UnionType
 from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
+from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.render import SCHEMA
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Measure, Origin, Severity, Worst
+from privacygauge.report.values import Measure, Severity, Worst
+from privacygauge.runs.folder import absolute_place, place_text, url_of
 
 SEVERITIES = tuple(reversed(Severity))
 """From grave to mild; an audit that cannot tell ranks above a leak known to be moderate."""
+
+REPORT = "report.json"
+"""Name of the file that a register reads from a folder."""
 
 WORST = 10
 """Number of ids that are named in a line."""
@@ -100,6 +105,46 @@ class RegisterLine:
     """The sha256 of its `report.json`, in hexadecimal."""
 
 
+def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
+    """Read the report of a finished audit as a line of a register.
+
+    `path` is its folder or its ``report.json``; `name` defaults to the folder's name.
+    """
+    file = _file(Path(path))
+    text = read_text(file, "report")
+    folder = Path(absolute_place(file)).parent.name
+    return line_of(text, name or folder or "report", where=place_text(file))
+
+
+def report_names(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
+    """Return unique name to path: the given name, or that of the folder."""
+    found: dict[str, str | Path] = {}
+    for given, path in reports:
+        base = given or Path(absolute_place(_file(Path(path)))).parent.name or "report"
+        name = base
+        number = 1
+        # A second "model" becomes "model (2)".
+        while name in found:
+            number += 1
+            name = f"{base} ({number})"
+        found[name] = path
+    return found
+
+
+def _file(path: Path) -> Path:
+    if url_of(path):
+        return path if path.suffix == ".json" else path / REPORT
+    if not path.is_dir():
+        return path
+    file = path / REPORT
+    if not file.is_file():
+        raise InputError(
+            f"{path} has no {REPORT}: give the folder that an audit wrote with --out, once it is "
+            "finished"
+        )
+    return file
+
+
 def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine:
     """Parse the text of a ``report.json`` of any kind.
 
@@ -110,7 +155,33 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
     InputError
         If the report is damaged, foreign or of another version; one line, with the way out.
     """
-    report = Part(where, _document(text, where), "write that report again")
+
+    # Python's json accepts NaN and Infinity, which are not JSON.
+    def no_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        document = json.loads(text, parse_constant=no_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{where} is damaged or not JSON ({error}): give a folder that an audit wrote with "
+            "--out"
+        ) from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(schema, str) and schema != SCHEMA and schema.startswith("privacygauge/"):
+        raise InputError(
+            f"{where} has the schema {plain(schema)}, and this version reads {SCHEMA}: write that "
+            "report again with privacygauge report, or use the version of PrivacyGauge that wrote "
+            "it"
+        )
+    if schema != SCHEMA:
+        raise InputError(
+            f"{where} is not a report of PrivacyGauge (its schema must be {SCHEMA}, got "
+            f"{plain(schema)}): give a folder that an audit wrote with --out"
+        )
+    if document.get("kind") == "register":
+        raise InputError(f"{where} is a register already: give the reports of the audits")
+    report = Part(where, document, "write that report again")
     about = report.part("about")
     verdict = report.part("verdict")
     # The numbers that limits apply to; the first is the one behind the verdict.
@@ -180,36 +251,6 @@ def _number(part: Part) -> Number:
 
 def _is_computed(number: Part) -> bool:
     return "estimate" not in number or "skipped" not in number.part("estimate")
-
-
-def _document(text: str, where: str) -> Mapping[str, Any]:
-    # Python's json accepts NaN and Infinity, which are not JSON.
-    def no_constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is not JSON")
-
-    try:
-        found = json.loads(text, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{where} is damaged or not JSON ({error}): give a folder that an audit wrote with "
-            "--out"
-        ) from error
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if schema == SCHEMA:
-        assert isinstance(found, dict)
-        if found.get("kind") == "register":
-            raise InputError(f"{where} is a register already: give the reports of the audits")
-        return found
-    if isinstance(schema, str) and schema.startswith("privacygauge/"):
-        raise InputError(
-            f"{where} has the schema {plain(schema)}, and this version reads {SCHEMA}: write that "
-            "report again with privacygauge report, or use the version of PrivacyGauge that wrote "
-            "it"
-        )
-    raise InputError(
-        f"{where} is not a report of PrivacyGauge (its schema must be {SCHEMA}, got "
-        f"{plain(schema)}): give a folder that an audit wrote with --out"
-    )
 
 
 _LARGEST = 1e15
@@ -297,31 +338,6 @@ class Part:
         text = repr(self.value[key])
         shown = text if len(text) <= 40 else f"{text[:37]}..."
         raise InputError(f"{self.where}: {key} must be {what}, got {shown}: {self.mend}")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RegisterResult(Reported):
-    """Values of a `RiskRegister`."""
-
-    origin: Origin
-    """Origin of the register; nothing was drawn at random."""
-    title: str
-    """Name of the release."""
-    lines: tuple[RegisterLine, ...]
-    """Lines by descending severity; ties in the order given."""
-    together: JointStatement
-    """Joint level of all lines."""
-
-    @property
-    def severity(self) -> Severity:
-        """The severity of the first line."""
-        return self.lines[0].severity
-
-    @property
-    def counts(self) -> dict[Severity, int]:
-        """Number of lines of each severity that has any, from grave to mild."""
-        given = [line.severity for line in self.lines]
-        return {severity: given.count(severity) for severity in SEVERITIES if severity in given}
 
 
 # Statements that hold for several lines together.

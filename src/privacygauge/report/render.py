@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.report import numbers
 from privacygauge.report.axes import inline_plot
-from privacygauge.report.numbers import Shown, plain
+from privacygauge.report.numbers import Shown, count, plain
 from privacygauge.report.values import (
     Cell,
     Column,
     Content,
     Json,
-    Measure,
     Report,
     Severity,
     Table,
@@ -117,20 +115,14 @@ def _environment() -> Environment:
         loader=PackageLoader("privacygauge.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_readable,
+        # Markup is already escaped; any other text may come from the user's data.
+        finalize=lambda x: plain(x) if isinstance(x, str) and not hasattr(x, "__html__") else x,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["count"] = numbers.count
+    found.filters["count"] = count
     found.filters["drawn"] = inline_plot
     return found
-
-
-def _readable(value: object) -> object:
-    # Markup is already escaped; any other text may come from the user's data.
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return numbers.plain(value)
-    return value
 
 
 def summary(report: Report) -> str:
@@ -235,6 +227,21 @@ def document(report: Report) -> dict[str, Json]:
     """
     origin = report.origin
     verdict = report.verdict
+    numbers: list[Json] = []
+    for measure in report.measures:
+        found = measure.found
+        # Stated at the level of its interval, and at most at that of the report.
+        level = min(origin.level, found.level) if isinstance(found, Estimate) else measure.level
+        numbers.append(
+            {
+                **pick_values(measure, "name", "label", "note", "guessing"),
+                **pick_values(measure, "gate", "doubtful", "looks"),
+                "value": finite(measure.numbers[measure.name]),
+                "shown": pick_values(measure.shown, "value", "interval"),
+                "level": level,
+                "estimate": None if isinstance(found, float) else values_of(found),
+            }
+        )
     return {
         "schema": SCHEMA,
         **pick_values(report, "kind", "title", "name", "note"),
@@ -246,24 +253,12 @@ def document(report: Report) -> dict[str, Json]:
             **pick_values(verdict, "headline", "sentences", "unsaid", "advice"),
         },
         "measures": {name: finite(x) for name, x in report.numbers.items()},
-        "numbers": [_number(measure, origin.level) for measure in report.measures],
+        "numbers": numbers,
         "limits": values_of(report.held),
         "worst": values_of(report.worst),
         "skipped": [{"name": s.name, "reason": s.reason} for s in origin.skipped],
         "provenance": dict(sorted(origin.provenance.items())),
         **report.data,
-    }
-
-
-def _number(measure: Measure, level: float) -> Json:
-    found = measure.found
-    return {
-        **pick_values(measure, "name", "label", "note", "guessing"),
-        **pick_values(measure, "gate", "doubtful", "looks"),
-        "value": finite(measure.numbers[measure.name]),
-        "shown": pick_values(measure.shown, "value", "interval"),
-        "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
-        "estimate": None if isinstance(found, float) else values_of(found),
     }
 
 

@@ -318,30 +318,27 @@ class Table:
     at_once: int | None = None
     """Number of rows shown at first, the others being folded; default: all."""
 
+    full: tuple[Row, ...] = field(init=False, repr=False, compare=False)
+    """All rows, each with its tone."""
+    drawn: frozenset[int] = field(init=False, repr=False, compare=False)
+    """Indices of columns with drawn cells."""
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = field(init=False, repr=False, compare=False)
+    """Second heads with the indices of their columns; empty if no column has one."""
+
     def __post_init__(self) -> None:
-        for row in self.full:
+        full = tuple(row if isinstance(row, Row) else Row(row) for row in self.rows)
+        drawn = set()
+        for row in full:
             if len(row.cells) not in (1, len(self.columns)):
                 raise InputError(f"table {self.name}: {len(self.columns)} cells a row, got {row}")
-
-    @property
-    def full(self) -> tuple[Row, ...]:
-        """All rows, each with its tone."""
-        return tuple(row if isinstance(row, Row) else Row(row) for row in self.rows)
-
-    @property
-    def drawn(self) -> frozenset[int]:
-        """Indices of columns with drawn cells."""
-        found = (enumerate(row.cells) for row in self.full)
-        return frozenset(i for row in found for i, cell in row if isinstance(cell, Whisker))
-
-    @property
-    def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Second heads with the indices of their columns; empty if no column has one."""
-        if not any(column.group for column in self.columns):
-            return ()
+            drawn |= {i for i, cell in enumerate(row.cells) if isinstance(cell, Whisker)}
+        object.__setattr__(self, "full", full)
+        object.__setattr__(self, "drawn", frozenset(drawn))
         # Heads span neighbours alone: equal ones apart from each other stay two.
         runs = groupby(range(len(self.columns)), lambda i: self.columns[i].group)
-        return tuple((group, tuple(columns)) for group, columns in runs)
+        groups = tuple((group, tuple(columns)) for group, columns in runs)
+        headed = any(column.group for column in self.columns)
+        object.__setattr__(self, "groups", groups if headed else ())
 
 
 @dataclass(frozen=True)

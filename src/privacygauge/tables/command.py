@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from privacygauge.tables.games.releases import Making
     from privacygauge.tables.generator_audit.attribute import AttributeOfGenerator
     from privacygauge.tables.generator_audit.audit import SyntheticAudit
-    from privacygauge.tables.generators.generator import Generator
     from privacygauge.tables.released_audit.audit import ReleasedAudit
-    from privacygauge.tables.selection import TargetsAsked
 
 OF_GENERATOR = with_low(*shares("auc", "worst"), *amounts("epsilon"))
 """Metrics that a generator can be held to."""
@@ -199,46 +197,82 @@ class SyntheticRequest(GameDesign, ReleasedDesign, ReportedColumns, TableRequest
             return OF_ATTRIBUTE
         return OF_TABLE if self.generator is None else OF_GENERATOR
 
-    @property
-    def records(self) -> TargetsAsked:
-        """The records to attack: ``10`` of them, ``all``, or the rows ``17,4`` (or ``17,``)."""
-        from privacygauge.tables.selection import written_targets
-
-        return written_targets(self.targets)
-
 
 def play(
     asked: SyntheticRequest, work: Work
 ) -> SyntheticAudit | AttributeOfGenerator | FitsAudit | ReleasedAudit:
-    """Run the requested audit, of a generator or of a table."""
+    """Run the requested audit, of a released table or of a generator.
+
+    Tables that the run of a generator does not hold yet are made.
+    """
     if asked.generator is None:
         return _of_table(asked, work)
-    if asked.fits is not None:
-        return _of_fits(asked, asked.generator, asked.fits, work)
-    return _of_generator(asked, asked.generator, work)
-
-
-def _of_generator(
-    asked: SyntheticRequest, name: str, work: Work
-) -> SyntheticAudit | AttributeOfGenerator:
-    """Return the audit of a generator, making the tables that the run does not hold yet."""
+    from privacygauge.tables.frames import column_named, read_frame
     from privacygauge.tables.games.games import HALF_WIDTH
+    from privacygauge.tables.generators.named import written_generator
+    from privacygauge.tables.related import Related, over, takes_tables
+    from privacygauge.tables.selection import written_targets
+
+    # The session first: a run that was made with other code is refused before any of it runs.
+    session = work.running("synthetic", asked)
+    generator = written_generator(asked.generator, work.read)
+    names = (asked.ids, asked.unit, asked.key)
+    frame = read_frame(asked.data, asked.separator, names=names, missing=asked.missing)
+    people = {
+        "ids": column_named(frame, asked.ids or asked.key, "--id"),
+        "unit": column_named(frame, asked.unit, "--unit"),
+    }
+    # Names and people are no columns of the table; the key stays, since it joins the tables.
+    apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
+    columns: dict[str, Any] = {
+        "schema": asked.given_schema,
+        "continuous": asked.continuous,
+        "categorical": asked.categorical,
+        "drop": (*asked.drop, *apart),
+    }
+    data: object = frame
+    if asked.key is not None:
+        rows = read_frame(asked.related[0], asked.separator, names=names, missing=asked.missing)
+        related = Related.of(frame, rows, asked.key, **columns)
+        generator = over(generator, related)
+        # The joined table has a schema, so that nothing is left to say of its columns.
+        data = related.table()
+        columns = {}
+    elif takes_tables(generator):
+        raise InputError(
+            f"{asked.generator} learns from several tables: name them by --related and --key"
+        )
+    targets = written_targets(asked.targets)
+    if asked.fits is not None:
+        from privacygauge.tables.few_fits_audit import FewFitsOptions, detectable_share_text
+
+        fits = asked.fits
+
+        def tell(making: Making) -> None:
+            n = len(making.setting.targets)
+            seen = detectable_share_text(n, fits, asked.level)
+            work.say(f"{n:,} canaries, fits: {fits:,}. {seen}")
+
+        canaries = FewFitsOptions(
+            **vars(asked.part(TargetDesign)), **columns, canaries=targets, fits=fits
+        )
+        with work.resumable(asked), work.bar("Making tables") as progress:
+            session = replace(session, progress=progress)
+            return canaries.run(generator, data, **people, before=tell, session=session)
     from privacygauge.tables.generator_audit.audit import SyntheticOptions
 
-    session = work.running("synthetic", asked)
-    generator, data, people, columns = _learnt_from(asked, name, work)
+    options = SyntheticOptions(
+        **vars(asked.part(GameDesign)),
+        **vars(asked.part(ReportedColumns)),
+        **columns,
+        targets=targets,
+        half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
+    )
     with (
         work.resumable(asked),
         work.bar("Making tables") as progress,
         work.bar("Attacking") as scoring,
     ):
-        options = SyntheticOptions(
-            **vars(asked.part(GameDesign)),
-            **vars(asked.part(ReportedColumns)),
-            **columns,
-            targets=asked.records,
-            half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
-        )
         return options.run(
             generator,
             data,
@@ -249,68 +283,14 @@ def _of_generator(
         )
 
 
-def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsAudit:
-    """Return the audit of a generator by canaries in a few fits."""
-    from privacygauge.tables.few_fits_audit import FewFitsOptions, detectable_share_text
-
-    def tell(making: Making) -> None:
-        n = len(making.setting.targets)
-        work.say(f"{n:,} canaries, fits: {fits:,}. {detectable_share_text(n, fits, asked.level)}")
-
-    session = work.running("synthetic", asked)
-    generator, data, people, columns = _learnt_from(asked, name, work)
-    with work.resumable(asked), work.bar("Making tables") as progress:
-        options = FewFitsOptions(
-            **vars(asked.part(TargetDesign)), **columns, canaries=asked.records, fits=fits
-        )
-        return options.run(
-            generator,
-            data,
-            **people,
-            before=tell,
-            session=replace(session, progress=progress),
-        )
-
-
-def _learnt_from(
-    asked: SyntheticRequest, name: str, work: Work
-) -> tuple[Generator, object, dict[str, Any], dict[str, Any]]:
-    """Return a generator, its training table, names and people of rows, and kinds of columns."""
-    from privacygauge.tables.frames import column_named, read_frame
-    from privacygauge.tables.generators.named import written_generator
-    from privacygauge.tables.related import Related, over, takes_tables
-
-    generator = written_generator(name, work.read)
-    names = (asked.ids, asked.unit, asked.key)
-    frame = read_frame(asked.data, asked.separator, names=names, missing=asked.missing)
-    # Names and people are no columns of the table; the key joins the tables first.
-    # The key stays, since it joins the tables.
-    apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
-    columns: dict[str, Any] = {
-        "schema": asked.given_schema,
-        "continuous": asked.continuous,
-        "categorical": asked.categorical,
-        "drop": (*asked.drop, *apart),
-    }
-    people = {
-        "ids": column_named(frame, asked.ids or asked.key, "--id"),
-        "unit": column_named(frame, asked.unit, "--unit"),
-    }
-    if asked.key is None:
-        if takes_tables(generator):
-            raise InputError(f"{name} learns from several tables: name them by --related and --key")
-        return generator, frame, people, columns
-    rows = read_frame(asked.related[0], asked.separator, names=names, missing=asked.missing)
-    related = Related.of(frame, rows, asked.key, **columns)
-    return over(generator, related), related.table(), people, {}
-
-
 def _cost(making: Making, work: Work, level: float) -> str:
     """Announce and return the cost of a generator's fits, and the detectable leak."""
     from privacygauge.classifiers.probe_training import n_at_once, span
+    from privacygauge.evaluate.detectable import smallest_accuracy
     from privacygauge.runs.store import plan_in, read_run
     from privacygauge.tables.games.attribute import Attribute
-    from privacygauge.tables.generator_audit.attribute import foreseen_text
+    from privacygauge.tables.games.audited import headline_level
+    from privacygauge.tables.generator_audit.attribute import detectable_accuracy_text
     from privacygauge.tables.generator_audit.audit import COST
     from privacygauge.tables.generator_audit.verdict import detectable_auc_text
 
@@ -325,8 +305,10 @@ def _cost(making: Making, work: Work, level: float) -> str:
     seconds = making.seconds_a_table()
     at_a_time = n_at_once(work.jobs)
     if isinstance(game, Attribute):
-        n_targets = len(setting.targets)
-        shown = foreseen_text(setting.sizes.tests, n_targets, len(game.values), level)
+        n_values = len(game.values)
+        each = headline_level(level, len(setting.targets), n_values)
+        smallest = smallest_accuracy(setting.sizes.tests, each, chance=1 / n_values)
+        shown = detectable_accuracy_text(smallest, n_values)
     else:
         shown = detectable_auc_text(setting.sizes.smallest_auc(level))
     told = (

@@ -54,11 +54,8 @@ class Cosine:
     """
 
     name = "cosine"
-
-    @property
-    def title(self) -> str:
-        """Name; there are no parameters."""
-        return self.name
+    # There are no parameters to add to the name.
+    title = name
 
     def coordinates(self, scaled: Floats) -> Floats:
         """Return unit vectors, with one more axis for zero vectors if there are any."""
@@ -289,21 +286,6 @@ _UNIT = 2.0**-24
 """Largest relative error of rounding to single precision."""
 
 
-class Rough(Protocol):
-    """Approximate distances; `n + padding` is a multiple of `width`."""
-
-    @property
-    def width(self) -> int:
-        """Divisor of the number of columns of the result."""
-
-    @property
-    def error(self) -> np.float32:
-        """Bound on the difference from the exact distances."""
-
-    def distances(self, rows: Ints) -> Singles:
-        """Return (r, n + padding) distances to all points, infinite in the padding."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Products:
     """Distances that are one inner product: those of categories, and the cosine."""
@@ -345,13 +327,10 @@ class _Norms:
     """Weight of the numbers."""
     p: int
     """Order of the norm."""
+    width: int
+    """Divisor of the number of columns of the result."""
     error: np.float32
     """Error bound of each distance."""
-
-    @property
-    def width(self) -> int:
-        """Divisor of the number of columns of the result."""
-        return self.mismatches.width
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
@@ -383,9 +362,14 @@ class _Norms:
         return found
 
 
+Rough = _Products | _Norms
+"""Approximate distances; their error bounds the difference from the exact ones."""
+
+
 def rough_of(space: Space, width: int) -> Rough:
     """Return approximate distances between all points of a space.
 
+    The columns of the distances, n and a padding, are a multiple of `width`.
     Without numbers they are the exact numbers of categorical columns that differ.
     """
     n, n_cat = space.codes.shape
@@ -419,7 +403,12 @@ def rough_of(space: Space, width: int) -> Rough:
     error = np.float32(float(units * _UNIT))
     columns = np.ascontiguousarray(numbers.T)
     return _Norms(
-        mismatches=matches, numbers=columns, share=space.share, p=space.distance.p, error=error
+        mismatches=matches,
+        numbers=columns,
+        share=space.share,
+        p=space.distance.p,
+        width=width,
+        error=error,
     )
 
 

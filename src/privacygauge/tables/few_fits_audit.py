@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,10 +86,8 @@ class Fits(Sizes):
     tests: int = 1
     """Number of fits, at least 1."""
 
-    @property
-    def least(self) -> Mapping[str, int]:
-        """Smallest value of each field."""
-        return {**super().least, "shadows": 0, "tests": 1}
+    LEAST: ClassVar[Mapping[str, int]] = {**Sizes.LEAST, "shadows": 0, "tests": 1}
+    """Smallest value of each field."""
 
 
 class Untaught(Protocol):

@@ -35,6 +35,9 @@ ROW_NUMBERS = "Unnamed: 0"
 NOTES = "privacygauge notes"
 """Key of the notes on a file in the ``attrs`` of its frame."""
 _UNNAMED = re.compile(r"Unnamed: \d+")
+_NO_NAME = (
+    "{}: column {} has no name in the header: give it one, or save the table without row numbers"
+)
 
 # Results of pandas.api.types.infer_dtype.
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
@@ -104,12 +107,28 @@ def read_table(
         raise InputError(
             f"column {further[0]!r} is not in the schema: add it there, or drop the column"
         )
-    coded = [
-        _numbers(frame[column.name], date=column.date)
-        if column.is_number
-        else _codes(frame, column)
-        for column in schema.columns
-    ]
+    coded = []
+    for column in schema.columns:
+        name = column.name
+        if column.is_number:
+            coded.append(_numbers(frame[name], date=column.date))
+            continue
+        codes, texts = _categories(frame[name])
+        known = set(column.categories)
+        unknown = [text for text in texts if text not in known]
+        if unknown:
+            row = int(np.flatnonzero(codes == texts.index(unknown[0]))[0])
+            raise InputError(
+                f"column {name!r} must hold a category of the schema, got {unknown[0]!r} in row "
+                f"{row}: add it to the schema, or correct it"
+            )
+        if not column.missing and (codes < 0).any():
+            row = int(np.flatnonzero(codes < 0)[0])
+            raise InputError(
+                f"column {name!r} has no value in row {row}: set its missing to true in the "
+                "schema, or fill it"
+            )
+        coded.append(category_places(codes, texts, column.categories))
     return Table(schema, np.column_stack(coded))
 
 
@@ -257,20 +276,13 @@ def _without_export_marks(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
         if name != ROW_NUMBERS or not pd.api.types.is_numeric_dtype(numbers) or (
             numbers.isna().any() or not np.array_equal(numbers, np.rint(numbers))
         ):  # fmt: skip
-            raise InputError(_no_name(path, int(name.split()[1])))
+            raise InputError(_NO_NAME.format(path, int(name.split()[1]) + 1))
         notes.append(
             f"{path.name}: the first column has no name and is taken for row numbers, as pandas "
             f"writes them ({ROW_NUMBERS!r})"
         )
     frame.attrs[NOTES] = tuple(notes)
     return frame
-
-
-def _no_name(path: Path, place: int) -> str:
-    return (
-        f"{path}: column {place + 1} has no name in the header: give it one, or save the table "
-        "without row numbers"
-    )
 
 
 def _check_csv(path: Path, given: str | None, *, unnamed: bool = False) -> None:
@@ -284,7 +296,7 @@ def _check_csv(path: Path, given: str | None, *, unnamed: bool = False) -> None:
             if twice:
                 raise InputError(f"{path}: two columns are named {twice[0]!r}: rename one of them")
             if "" in header and not unnamed:
-                raise InputError(_no_name(path, header.index("")))
+                raise InputError(_NO_NAME.format(path, header.index("") + 1))
             for line in lines:
                 if line and len(line) != len(header):
                     raise InputError(
@@ -362,25 +374,6 @@ def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
             "categorical"
         )
     return found
-
-
-def _codes(frame: pd.DataFrame, column: Column) -> Floats:
-    codes, texts = _categories(frame[column.name])
-    known = set(column.categories)
-    unknown = [text for text in texts if text not in known]
-    if unknown:
-        row = int(np.flatnonzero(codes == texts.index(unknown[0]))[0])
-        raise InputError(
-            f"column {column.name!r} must hold a category of the schema, got {unknown[0]!r} in row "
-            f"{row}: add it to the schema, or correct it"
-        )
-    if not column.missing and (codes < 0).any():
-        row = int(np.flatnonzero(codes < 0)[0])
-        raise InputError(
-            f"column {column.name!r} has no value in row {row}: set its missing to true in the "
-            "schema, or fill it"
-        )
-    return category_places(codes, texts, column.categories)
 
 
 def category_places(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:

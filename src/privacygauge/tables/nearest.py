@@ -125,7 +125,11 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
         np.array_equal(of_codes[one], of_codes[other])
         and np.array_equal(space.numbers[one], space.numbers[other])
     ):
-        order, begins = group_by_key(_exact(of_codes, space.numbers))
+        columns = [(of_codes, int(of_codes.max(initial=0)) + 1)]
+        for column in space.numbers.T:
+            values, codes = np.unique(column, return_inverse=True)
+            columns.append((codes, len(values)))
+        order, begins = group_by_key(keys_of(columns, len(space)))
     counts = np.diff(begins, append=len(order))
     kind = np.empty(len(order), dtype=np.int64)
     kind[order] = np.repeat(np.arange(len(begins)), counts)
@@ -142,15 +146,6 @@ def _hash_rows(keys: Ints, numbers: Floats) -> Ints:
         mixed ^= mixed >> np.uint64(32)
         mixed += (column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     return ((mixed * _MULTIPLIER) >> np.uint64(1)).view(np.int64)
-
-
-def _exact(keys: Ints, numbers: Floats) -> Ints:
-    """Return a key per row, equal exactly for equal rows."""
-    columns = [(keys, int(keys.max(initial=0)) + 1)]
-    for column in numbers.T:
-        values, codes = np.unique(column, return_inverse=True)
-        columns.append((codes, len(values)))
-    return keys_of(columns, len(keys))
 
 
 # Nearest other records, searched by the number of categories that differ.
@@ -188,12 +183,6 @@ class _Open:
         self.rows = self.rows[which]
         self.nearest = self.nearest[which]
         self.compared = self.compared[which]
-
-    def merge(self, asked: Ints, found: Floats) -> None:
-        """Merge further distances, and keep the k nearest."""
-        both = np.hstack([self.nearest[asked], found])
-        both.sort(axis=1)
-        self.nearest[asked] = both[:, : self.nearest.shape[1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,19 +222,15 @@ class _OpenPoints:
         rank = place - np.repeat(first, np.diff(first, append=len(place)))
         first = np.flatnonzero(rank % np.maximum(1, _CELLS // np.maximum(self.size, 1)) == 0)
         count = np.diff(first, append=len(place))
-        high = _power_above(self.size[first])
-        wide = _power_above(count)
         # One class per pair of powers of two: little of a padded block is wasted.
+        high = np.ceil(np.log2(self.size[first])).astype(np.int64)
+        wide = np.ceil(np.log2(count)).astype(np.int64)
         for kind in np.unique(high * 64 + wide):
             some = np.flatnonzero(high * 64 + wide == kind)
             step = max(1, _CELLS >> (int(kind) // 64 + int(kind) % 64))
             for begin in range(0, len(some), step):
                 part = some[begin : begin + step]
                 yield first[part], count[part]
-
-
-def _power_above(size: Ints) -> Ints:
-    return np.ceil(np.log2(size)).astype(np.int64)
 
 
 def means_by_level(
@@ -341,10 +326,13 @@ class _Search:
             for nearest in {block[2].shape[1] for block in blocks}:
                 alike = [block for block in blocks if block[2].shape[1] == nearest]
                 sets_of, at_of, away = (np.concatenate(x) for x in zip(*alike, strict=True))
-                # Set by set: a point occurs at most once in each, as the assignment in `merge`
-                # requires.
+                # Set by set: a point occurs at most once in each, as the assignment requires. Of
+                # all distances found so far, the k nearest are kept.
                 for one in np.unique(sets_of):
-                    found.merge(at_of[sets_of == one], away[sets_of == one])
+                    nearer = at_of[sets_of == one]
+                    both = np.hstack([found.nearest[nearer], away[sets_of == one]])
+                    both.sort(axis=1)
+                    found.nearest[nearer] = both[:, : found.nearest.shape[1]]
 
     def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _OpenPoints:
         """Return the open points whose group has other points."""

@@ -268,52 +268,38 @@ def _count_blocks(sets: NDArray[Any], n_features: int) -> Iterator[tuple[slice, 
     """Yield slices of data sets (k, n) with their counts (block, 2^F)."""
     # The low bits of a row's mask select a lane of an 8-byte word, so there must be at least that
     # many bits. Lane a gets 1 from a mask that contains a: the superset sum over the low bits, done
-    # in advance.
+    # in advance. Its passes would be the slowest, since they go through memory in the shortest
+    # steps.
     dtype = count_dtype(sets.shape[1])
     numbers = np.arange(8 // np.dtype(dtype).itemsize)
     lanes: Counts = (numbers[:, None] & numbers == numbers).astype(dtype)
     low = len(lanes).bit_length() - 1
     n_bits = max(n_features, low)
     for part in row_blocks(len(sets), 1 << n_bits):
-        counts = _superset_sums(_spread(sets[part], lanes, n_bits), lanes, n_bits - low)
+        # Histograms of the masks as flat words; one addition adds a row to all lanes of its word.
+        some = sets[part]
+        words = np.zeros(len(some) << (n_bits - low), np.uint64)
+        # Each data set has its own range of words; the high bits of a mask are the position in it.
+        start = np.arange(len(some), dtype=np.intp)[:, None] << (n_bits - low)
+        at = (some >> some.dtype.type(low)).astype(np.intp) + start
+        added = lanes.view(np.uint64)[:, 0][some & some.dtype.type(len(lanes) - 1)]
+        # Repeated positions add up, unlike in `words[at] += added`.
+        np.add.at(words, at.reshape(-1), added.reshape(-1))
+        # Superset sums over the high bits, in place. Lanes hold counts of at most n, which fit, so
+        # nothing carries from one lane to the next; the words of several data sets go through the
+        # same passes.
+        counts: Counts = words.view(dtype)
+        for step in (1 << j for j in range(n_bits - low)):
+            if step <= LONGEST_STRIDE:
+                # numpy handles one long strided slice faster than many short rows.
+                for i in range(step):
+                    words[i :: 2 * step] += words[i + step :: 2 * step]
+            else:
+                # As many small numbers per row: numpy copies rows of less than 4,096 numbers before
+                # it adds.
+                pairs = counts.reshape(-1, 2, step * len(lanes))
+                pairs[:, 0] += pairs[:, 1]
         yield part, counts.reshape(-1, 1 << n_bits)[:, : 1 << n_features]
-
-
-def _spread(sets: NDArray[Any], lanes: Counts, n_bits: int) -> NDArray[np.uint64]:
-    """Return histograms of the masks, already summed over the low bits, as flat words.
-
-    One addition adds a row to all lanes of its word, which saves the passes over the low bits.
-    These would be the slowest, since they go through memory in the shortest steps.
-    """
-    low = len(lanes).bit_length() - 1
-    words = np.zeros(len(sets) << (n_bits - low), np.uint64)
-    # Each data set has its own range of words; the high bits of a mask are the position in it.
-    start = np.arange(len(sets), dtype=np.intp)[:, None] << (n_bits - low)
-    at = (sets >> sets.dtype.type(low)).astype(np.intp) + start
-    added = lanes.view(np.uint64)[:, 0][sets & sets.dtype.type(len(lanes) - 1)]
-    # Repeated positions add up, unlike in `words[at] += added`.
-    np.add.at(words, at.reshape(-1), added.reshape(-1))
-    return words
-
-
-def _superset_sums(words: NDArray[np.uint64], lanes: Counts, n_bits: int) -> Counts:
-    """Return the superset sums over `n_bits` bits of words of counts, in place.
-
-    Lanes hold counts of at most n, which fit, so nothing carries from one lane to the next. The
-    words of several data sets lie one after the other and go through the same passes.
-    """
-    counts: Counts = words.view(lanes.dtype)
-    for step in (1 << j for j in range(n_bits)):
-        if step <= LONGEST_STRIDE:
-            # numpy handles one long strided slice faster than many short rows.
-            for i in range(step):
-                words[i :: 2 * step] += words[i + step :: 2 * step]
-        else:
-            # As many small numbers per row: numpy copies rows of less than 4,096 numbers before it
-            # adds.
-            pairs = counts.reshape(-1, 2, step * len(lanes))
-            pairs[:, 0] += pairs[:, 1]
-    return counts
 
 
 # Counting queries on a target record with many attributes: a sample, counted on bitmaps.

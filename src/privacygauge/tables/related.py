@@ -79,24 +79,18 @@ class Related:
             require_columns((key,), list(frame.columns), "key")
         owner = _owners(frames[0][key], frames[1][key])
         columns = {"continuous": continuous, "categorical": categorical, "drop": drop}
-        # Each name must be in one of the tables; `read` passes it to those that have it.
+        # Each name must be in one of the tables, and counts for those that have it.
         for what, names in columns.items():
             require_columns(names, [name for frame in frames for name in frame.columns], what)
-
-        def read(frame: pd.DataFrame, known: Schema | None) -> Table:
+        tables = []
+        for frame, known in zip(frames, (schema, None), strict=True):
             own: dict[str, Any] = {
                 what: [name for name in names if name in frame.columns]
                 for what, names in columns.items()
             }
-            return read_table(frame.drop(columns=key), schema=known, **own)
-
-        tables = read(frames[0], schema), read(frames[1], None)
-        return cls(*tables, key, np.asarray(frames[0][key]), owner)
-
-    @property
-    def schemas(self) -> dict[str, Schema]:
-        """Schemas of both tables, without the key."""
-        return {PEOPLE: self.people.schema, ROWS: self.rows.schema}
+            tables.append(read_table(frame.drop(columns=key), schema=known, **own))
+        keys = np.asarray(frames[0][key])
+        return cls(people=tables[0], rows=tables[1], key=key, keys=keys, owner=owner)
 
     def frames(self, places: Ints) -> dict[str, pd.DataFrame]:
         """Return some of the people and all their rows, with the key, by table name."""
@@ -132,8 +126,10 @@ class Related:
             added.append(Column(most, "categorical", categories=known, missing=True))
             added.append(Column(f"{column.name} kinds", "integer", 0, len(known)))
         schema = Schema((*self.people.schema.columns, *added))
-        joined = self._joined(self.frames(np.arange(n)))
-        return replace(read_table(joined, schema=schema), people=np.arange(n))
+        both = self.frames(np.arange(n))
+        joined, _ = per_person(both[PEOPLE], both[ROWS], self.key, schema=self.rows.schema)
+        table = read_table(joined.drop(columns=self.key), schema=schema)
+        return replace(table, people=np.arange(n))
 
     def joined(self, made: object, name: str) -> pd.DataFrame:
         """Return one record per person from the tables that a generator made.
@@ -153,13 +149,10 @@ class Related:
                 f"{got}"
             )
         try:
-            return self._joined(made)
+            joined, _ = per_person(made[PEOPLE], made[ROWS], self.key, schema=self.rows.schema)
         except InputError as error:
             raise InputError(f"generator {name!r} returned wrong tables: {error}") from error
-
-    def _joined(self, frames: dict[str, Any]) -> pd.DataFrame:
-        found = per_person(frames[PEOPLE], frames[ROWS], self.key, schema=self.rows.schema)
-        return found[0].drop(columns=self.key)
+        return joined.drop(columns=self.key)
 
 
 def join_related_rows(
@@ -341,7 +334,9 @@ class OfTables:
                 "--knowledge than synthetic"
             )
         frames = self.related.frames(table.people)
-        given = GeneratorInput(frames, self.related.schemas, self.related.key)
+        # Schemas of both tables, without the key.
+        schemas = {PEOPLE: self.related.people.schema, ROWS: self.related.rows.schema}
+        given = GeneratorInput(frames, schemas, self.related.key)
         made = self.made_by.asked(given, n, rng)
         return table_from(self.related.joined(made, self.name), table.schema, n, self.name)
 

@@ -268,25 +268,21 @@ class Vulnerable:
     distance: Distance = field(default_factory=Cosine)
     """Distance between two records."""
 
-    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n most vulnerable records, ties in the order of rows; nothing is drawn."""
-        return MostVulnerable(lambda: vulnerability_of_records(table, self.k, self.distance))(
-            table, n, rng
-        )
-
-
-@dataclass(frozen=True)
-class MostVulnerable:
-    """The most vulnerable records by given scores, one per person."""
-
-    known: Callable[[], Vulnerability]
-    """Function that returns the vulnerability of the records, called only if there are enough
-    records."""
+    known: Callable[[], Vulnerability] | None = field(default=None, repr=False)
+    """Function that returns the vulnerability of the records, where it is needed elsewhere too;
+    called only if there are enough records."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n records with the highest scores, ties in the order of rows."""
+        """Return the n most vulnerable records, one per person; nothing is drawn.
+
+        Ties are in the order of rows.
+        """
         _require(n, len(table), "records in the table")
-        rows = self.known().top(n)
+        if self.known is None:
+            found = vulnerability_of_records(table, self.k, self.distance)
+        else:
+            found = self.known()
+        rows = found.top(n)
         _require(n, len(rows), "people in the table")
         return Selection("distance", rows)
 
@@ -365,7 +361,7 @@ def select_targets(
     selectors: Mapping[str, Selector] = SELECTORS
     # Known scores are used again, since computing them takes long.
     if known is not None:
-        selectors = {**SELECTORS, "distance": MostVulnerable(known)}
+        selectors = {**SELECTORS, "distance": Vulnerable(known=known)}
     return tuple(
         selectors[name](table, int(targets), seeds.stream(seed, "select", name)) for name in names
     )

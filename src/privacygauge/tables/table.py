@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -108,27 +108,25 @@ class Schema:
     columns: tuple[Column, ...]
     """Columns, at least one, with distinct names."""
 
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """Names of the columns."""
+    numbers: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """Positions of the numeric columns."""
+    categorical: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """Positions of the categorical columns."""
+
     def __post_init__(self) -> None:
+        # Kept, since loops over records ask for them.
+        places = list(enumerate(self.columns))
+        names = tuple(column.name for column in self.columns)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "numbers", tuple(j for j, x in places if x.is_number))
+        object.__setattr__(self, "categorical", tuple(j for j, x in places if not x.is_number))
         if not self.columns:
             raise InputError("a schema must have at least one column, got none")
-        if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"column names must differ, got {twice!r} twice: rename one of them")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Positions of the numeric columns."""
-        return tuple(j for j, column in enumerate(self.columns) if column.is_number)
-
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """Positions of the categorical columns."""
-        return tuple(j for j, column in enumerate(self.columns) if not column.is_number)
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats, Bools, Bools]:
@@ -175,40 +173,36 @@ class Schema:
                 raise InputError(
                     f'every column of a schema must have "name" and "kind", got {entry}'
                 )
+            name = str(entry["name"])
             for key, value in entry.items():
-                _check_entry(str(entry["name"]), key, value)
+                if key not in _TYPES:
+                    raise InputError(
+                        f"column {name!r} of the schema has an unknown entry {key!r}; it may have "
+                        f"{checks.short_list(_TYPES)}"
+                    )
+                types, kind = _TYPES[key]
+                # True is an int in Python, but not a limit.
+                wrong = not isinstance(value, types) or (value is True and bool not in types)
+                texts = value if isinstance(value, list) else ()
+                if wrong or not all(isinstance(text, str) for text in texts):
+                    raise InputError(
+                        f"column {name!r} of the schema: {key} must be {kind}, got {value!r}"
+                    )
             categories = tuple(entry.get("categories", ()))
             read.append(Column(**{**entry, "categories": categories}))
         return cls(tuple(read))
 
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "name": (str,),
-    "kind": (str,),
-    "low": (int, float),
-    "high": (int, float),
-    "categories": (list,),
-    "missing": (bool,),
-    "date": (bool,),
+_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "name": ((str,), "a text"),
+    "kind": ((str,), "a text"),
+    "low": ((int, float), "a number"),
+    "high": ((int, float), "a number"),
+    "categories": ((list,), "a list of texts"),
+    "missing": ((bool,), "true or false"),
+    "date": ((bool,), "true or false"),
 }
-
-
-def _check_entry(name: str, key: str, value: object) -> None:
-    if key not in _TYPES:
-        raise InputError(
-            f"column {name!r} of the schema has an unknown entry {key!r}; it may have "
-            f"{checks.short_list(_TYPES)}"
-        )
-    # True is an int in Python, but not a limit.
-    wrong = not isinstance(value, _TYPES[key]) or (key in ("low", "high") and value is True)
-    if wrong or (isinstance(value, list) and not all(isinstance(text, str) for text in value)):
-        kinds = {
-            "categories": "a list of texts",
-            "missing": "true or false",
-            "date": "true or false",
-        }
-        wanted = kinds.get(key, "a number" if key in ("low", "high") else "a text")
-        raise InputError(f"column {name!r} of the schema: {key} must be {wanted}, got {value!r}")
+"""Types of each entry of a column in JSON, and their name in messages."""
 
 
 FEWEST_FOR_IDS = 50
@@ -292,29 +286,28 @@ class Table:
 
 
 def _check_values(column: Column, found: Floats) -> None:
-    name = column.name
+    """Raise on the first value of a column that its schema does not allow."""
     missing = np.isnan(found)
+    fraction = ~missing & (found != np.rint(found))
+    rules: dict[str, Bools] = {}
     if column.low is not None and column.high is not None:
         # Negated, so that the comparison is not true for NaN.
-        wrong = ~missing & ~((found >= column.low) & (found <= column.high))
-        rule = f"must be in [{column.low}, {column.high}]"
-        _refuse(name, wrong, found, f"{rule}, the range of the schema")
+        beyond = ~missing & ~((found >= column.low) & (found <= column.high))
+        rules[f"must be in [{column.low}, {column.high}], the range of the schema"] = beyond
         if column.kind == "integer":
-            _refuse(name, ~missing & (found != np.rint(found)), found, "must hold whole numbers")
+            rules["must hold whole numbers"] = fraction
         if not column.missing:
-            _refuse(name, missing, found, "must not be missing, as the schema says")
-        return
-    wrong = missing | (found != np.rint(found)) | (found < 0) | (found >= column.n_codes)
-    _refuse(name, wrong, found, f"must hold codes in 0..{column.n_codes - 1}")
-
-
-def _refuse(name: str, wrong: NDArray[np.bool_], found: NDArray[Any], rule: str) -> None:
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise InputError(
-            f"column {name!r} {rule}, got {found[row]} in row {row}: correct the value or the "
-            "schema"
-        )
+            rules["must not be missing, as the schema says"] = missing
+    else:
+        wrong = missing | fraction | (found < 0) | (found >= column.n_codes)
+        rules[f"must hold codes in 0..{column.n_codes - 1}"] = wrong
+    for rule, wrong in rules.items():
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise InputError(
+                f"column {column.name!r} {rule}, got {found[row]} in row {row}: correct the value "
+                "or the schema"
+            )
 
 
 def column_advice(table: Table) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -176,15 +176,13 @@ class Marginals:
     """Positions of the columns of each set."""
     distances: Floats
     """(number of sets,) In [0, 1]; 0 if all combinations of values have equal shares."""
+    mean: float = field(init=False)
+    """Mean distance over the sets."""
 
     def __post_init__(self) -> None:
         found = checks.floats(self.distances, "distances", length=len(self.sets))
         object.__setattr__(self, "distances", found)
-
-    @property
-    def mean(self) -> float:
-        """Mean distance over the sets."""
-        return float(self.distances.mean())
+        object.__setattr__(self, "mean", float(found.mean()))
 
 
 def column_sets(
@@ -311,6 +309,14 @@ class Utility:
     """(F, F) Associations in the synthetic table."""
     holdout_associations: Floats | None
     """(F, F) Associations in the holdout; None without one."""
+    correlation_mean: float
+    """Mean absolute difference of associations in the synthetic and the real table, in [0, 2]; 0
+    for a perfect table."""
+    correlation_largest: float
+    """Largest absolute difference between two columns' associations, in [0, 2]."""
+    holdout_correlation_mean: float | None
+    """Mean absolute difference of associations in the holdout and the real table; None without a
+    holdout."""
     learnt: tuple[LearningComparison, ...] | Skipped
     """Comparisons of forests, one per label; skipped if there is no label."""
     notes: tuple[str, ...] = ()
@@ -320,23 +326,6 @@ class Utility:
         for name in ("real_associations", "synthetic_associations", "holdout_associations"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
-
-    @property
-    def correlation_mean(self) -> float:
-        """Mean absolute difference of associations, in [0, 2]; 0 for a perfect table."""
-        return float(_differences(self.real_associations, self.synthetic_associations).mean())
-
-    @property
-    def correlation_largest(self) -> float:
-        """Largest absolute difference between two columns' associations, in [0, 2]."""
-        return float(_differences(self.real_associations, self.synthetic_associations).max())
-
-    @property
-    def holdout_correlation_mean(self) -> float | None:
-        """Mean absolute difference of real and holdout associations; None without a holdout."""
-        if self.holdout_associations is None:
-            return None
-        return float(_differences(self.real_associations, self.holdout_associations).mean())
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure, with columns measure, label, synthetic and reference.
@@ -425,6 +414,9 @@ def utility(
         for other in codes[1:]
     ]
     pairs = [associations(table) for table in released.tables().values()]
+    # Absolute differences from the real associations, above the diagonal; 0 for a single column.
+    above = np.triu_indices(width, 1)
+    apart = [np.abs(pairs[0] - other)[above] if width > 1 else np.zeros(1) for other in pairs[1:]]
     taught = released.real
     tested = released.holdout
     notes: tuple[str, ...] = ()
@@ -460,14 +452,9 @@ def utility(
         real_associations=pairs[0],
         synthetic_associations=pairs[1],
         holdout_associations=pairs[2] if holdout is not None else None,
+        correlation_mean=float(apart[0].mean()),
+        correlation_largest=float(apart[0].max()),
+        holdout_correlation_mean=float(apart[1].mean()) if holdout is not None else None,
         learnt=learnt,
         notes=notes,
     )
-
-
-def _differences(one: Floats, other: Floats) -> Floats:
-    """Return the absolute differences above the diagonal; a single 0 for a single column."""
-    if len(one) < 2:
-        return np.zeros(1)
-    above = np.triu_indices(len(one), 1)
-    return np.asarray(np.abs(one - other)[above])

@@ -35,16 +35,10 @@ class Riskiest:
     """(r,) At most `RECORDS` rows, the riskiest first, one per person."""
     n: int
     """Number of ranked records."""
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Ids of the riskiest records, long ones shortened in the middle."""
-        return tuple(shorten(str(self.records.ids[i])) for i in self.rows)
-
-    @property
-    def worst(self) -> Worst:
-        """The first few ids."""
-        return Worst("records", tuple(map(plain, self.ids[:_AT_ONCE])))
+    ids: tuple[str, ...]
+    """(r,) Ids of the riskiest records, long ones shortened in the middle."""
+    worst: Worst
+    """The first few ids."""
 
 
 def riskiest_records(
@@ -58,7 +52,16 @@ def riskiest_records(
     among = np.flatnonzero(records.member) if members else np.arange(len(value))
     unit = None if records.unit is None else records.unit[among]
     rows = among[foremost(value[among], unit, RECORDS)]
-    return Riskiest(records=records, by=by, value=value, rows=rows, n=len(among))
+    ids = tuple(shorten(str(records.ids[i])) for i in rows)
+    return Riskiest(
+        records=records,
+        by=by,
+        value=value,
+        rows=rows,
+        n=len(among),
+        ids=ids,
+        worst=Worst("records", tuple(map(plain, ids[:_AT_ONCE]))),
+    )
 
 
 def table(

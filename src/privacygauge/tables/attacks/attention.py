@@ -96,9 +96,18 @@ Weights = dict[str, "torch.Tensor"]
 """Tensors (m, ...) by name, one row per network."""
 
 
-def shapes(width: int) -> dict[str, tuple[int, int]]:
-    """Return the shapes of a network's matrices, for encoded rows of this width."""
-    return {
+WITH_BIAS = ("embed_1", "embed_2", "score_1", "score_2")
+"""Matrices of the two perceptrons, which have biases."""
+
+
+def initial(width: int, m: int, rng: np.random.Generator) -> Weights:
+    """Return initial weights of m networks, for encoded rows of this width.
+
+    They are uniform in +-1 / sqrt(fan-in).
+    """
+    import torch
+
+    shapes = {
         "embed_1": (width, HIDDEN),
         "embed_2": (HIDDEN, EMBEDDING),
         "query": (EMBEDDING, ATTENTION),
@@ -107,18 +116,8 @@ def shapes(width: int) -> dict[str, tuple[int, int]]:
         "score_1": (ATTENTION, LAST),
         "score_2": (LAST, 1),
     }
-
-
-WITH_BIAS = ("embed_1", "embed_2", "score_1", "score_2")
-"""Matrices of the two perceptrons, which have biases."""
-
-
-def initial(width: int, m: int, rng: np.random.Generator) -> Weights:
-    """Return initial weights of m networks: uniform in +-1 / sqrt(fan-in)."""
-    import torch
-
     weights: Weights = {}
-    for name, (n_in, n_out) in shapes(width).items():
+    for name, (n_in, n_out) in shapes.items():
         # The bias is drawn as one more row of the matrix.
         rows = n_in + (name in WITH_BIAS)
         drawn = rng.uniform(-1.0, 1.0, (m, rows, n_out)).astype(np.float32) / math.sqrt(n_in)
@@ -420,16 +419,17 @@ class Encoding:
     schema: Schema
     """Schema of the records."""
 
-    @property
-    def sizes(self) -> Ints:
-        """(F_cat,) Number of codes of each categorical column."""
-        columns = self.schema.columns
-        return np.array([columns[j].n_codes for j in self.schema.categorical], np.int64)
+    sizes: Ints = field(init=False)
+    """(F_cat,) Number of codes of each categorical column."""
+    n_numbers: int = field(init=False)
+    """Number of columns that encode numbers."""
 
-    @property
-    def n_numbers(self) -> int:
-        """Number of columns that encode numbers."""
-        return sum(1 + self.schema.columns[j].missing for j in self.schema.numbers)
+    def __post_init__(self) -> None:
+        columns = self.schema.columns
+        sizes = np.array([columns[j].n_codes for j in self.schema.categorical], np.int64)
+        n_numbers = sum(1 + columns[j].missing for j in self.schema.numbers)
+        object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "n_numbers", n_numbers)
 
     def scaled(self, rows: Floats) -> Floats:
         """Return scaled numbers of rows (..., F), then indicators of missing ones."""

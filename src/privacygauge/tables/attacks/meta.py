@@ -80,7 +80,8 @@ class Forest:
         """Train the forest."""
         from sklearn.tree import DecisionTreeClassifier
 
-        values = _singles(features)
+        # In single precision and contiguous, as trees read them.
+        values = np.ascontiguousarray(features, np.float32)
         votes = np.zeros(len(inside))
         unseen = np.zeros(len(inside), np.int64)
         trees = []
@@ -97,7 +98,7 @@ class Forest:
             )
             tree.fit(values, inside, sample_weight=seen.astype(np.float64), check_input=False)
             out = seen == 0
-            votes[out] += _votes(tree, values[out])
+            votes[out] += tree.predict_proba(values[out], check_input=False)[:, 1]
             unseen += out
             trees.append(tree)
         return _Trees(tuple(trees), np.where(unseen > 0, votes / np.maximum(unseen, 1), 0.5))
@@ -114,17 +115,9 @@ class _Trees:
 
     def scores(self, features: Features) -> Floats:
         """Return the mean votes for "inside", (k,)."""
-        values = _singles(features)
-        return np.asarray(np.mean([_votes(tree, values) for tree in self.trees], axis=0))
-
-
-def _singles(features: Features) -> NDArray[np.float32]:
-    """Return features in single precision, contiguous, as trees read them."""
-    return np.ascontiguousarray(features, np.float32)
-
-
-def _votes(tree: Any, values: NDArray[np.float32]) -> Floats:
-    return np.asarray(tree.predict_proba(values, check_input=False)[:, 1], np.float64)
+        values = np.ascontiguousarray(features, np.float32)
+        votes = [tree.predict_proba(values, check_input=False)[:, 1] for tree in self.trees]
+        return np.asarray(np.mean(votes, axis=0))
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,11 @@ class Groundhog:
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
         """Return the meta-classifier's score of every table."""
-        if self.summary == "correlations" and _n_pairs(view.schema) * len(view.shadows) > _CELLS:
-            return Skipped(
-                self.name,
-                f"{_n_pairs(view.schema):,} pairs of categories are too many to correlate",
-            )
+        # Columns of "correlations": numbers, and one for each category.
+        width = sum(1 if column.is_number else column.n_codes for column in view.schema.columns)
+        n_pairs = width * (width - 1) // 2
+        if self.summary == "correlations" and n_pairs * len(view.shadows) > _CELLS:
+            return Skipped(self.name, f"{n_pairs:,} pairs of categories are too many to correlate")
         found = table_summaries(view.schema, view.shadows, self.summary)
         # Constant summaries carry no information; dropping them uses no labels.
         varies = np.flatnonzero(
@@ -179,12 +179,6 @@ def _correlations(schema: Schema, tables: Tables) -> Features:
     for i, columns in enumerate(shown):
         found[i] = np.round((columns.T @ columns)[upper], _DECIMALS)
     return found
-
-
-def _n_pairs(schema: Schema) -> int:
-    """Return the number of pairs of columns in "correlations"."""
-    width = sum(1 if column.is_number else column.n_codes for column in schema.columns)
-    return width * (width - 1) // 2
 
 
 _SUMMARIES: Mapping[Summary, Callable[[Schema, Tables], Features]] = {

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -375,40 +374,35 @@ class ValuesGuessed:
     notes: tuple[str, ...] = ()
     """Remarks of the attack, for the report."""
 
-    @property
-    def attack(self) -> str:
-        """The attack's name with its variant."""
-        return title(self.name, self.variant, "")
+    attack: str = field(init=False)
+    """The attack's name with its variant."""
+    chance: float = field(init=False)
+    """Accuracy of guessing without the tables, 1 / v."""
+    right: Bools = field(init=False)
+    """(r, t) True where a guess is right."""
+    own_accuracy: Floats = field(init=False)
+    """(r,) Accuracy on the adversary's own tables, by which attacks and targets are chosen."""
+    accuracy: Estimate = field(init=False)
+    """Accuracy over all targets and tables, with Clopper & Pearson's interval; `n` is their number.
+    """
+    targets: tuple[Estimate, ...] = field(init=False)
+    """(r,) Accuracy per target, each interval by itself."""
 
-    @property
-    def chance(self) -> float:
-        """Accuracy of guessing without the tables, 1 / v."""
-        return 1 / self.n_values
-
-    @property
-    def right(self) -> Bools:
-        """(r, t) True where a guess is right."""
-        return np.asarray(self.guess == self.secret)
-
-    @property
-    def own_accuracy(self) -> Floats:
-        """(r,) Accuracy on the adversary's own tables, by which attacks and targets are chosen."""
-        return np.asarray((self.own_guess == self.own_secret).mean(axis=1))
-
-    @property
-    def accuracy(self) -> Estimate:
-        """Accuracy over all targets and tables; `n` is their number.
-
-        Clopper & Pearson's interval: every table has an independent value and, except with exact
-        knowledge, its own records. Targets differ in their accuracy, which makes the number of
-        right guesses vary less than a binomial one.
-        """
-        return rates.proportion(self.right.ravel(), level=self.level)
-
-    @cached_property
-    def targets(self) -> tuple[Estimate, ...]:
-        """(r,) Accuracy per target, each interval by itself."""
-        return tuple(rates.proportion(row, level=self.level) for row in self.right)
+    def __post_init__(self) -> None:
+        right = np.asarray(self.guess == self.secret)
+        derived = {
+            "attack": title(self.name, self.variant, ""),
+            "chance": 1 / self.n_values,
+            "right": right,
+            "own_accuracy": np.asarray((self.own_guess == self.own_secret).mean(axis=1)),
+            # Every table has an independent value and, except with exact knowledge, its own
+            # records. Targets differ in their accuracy, which makes the number of right guesses
+            # vary less than a binomial one.
+            "accuracy": rates.proportion(right.ravel(), level=self.level),
+            "targets": tuple(rates.proportion(row, level=self.level) for row in right),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     def told(self, level: float) -> Bools:
         """Return a mask (r,) of targets whose value is guessed significantly better than by chance.

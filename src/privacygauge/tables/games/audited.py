@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from numbers import Real
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -266,30 +266,29 @@ class PlayedGame(PlayedTables):
     """Smallest AUC of a record that this many tables would mostly show; None if they are too
     few."""
 
-    @property
-    def best(self) -> AttackEvaluation:
-        """Attack that the verdict names."""
-        return self.attacks[self.headline.attack]
+    best: AttackEvaluation = field(init=False)
+    """Attack that the verdict names."""
+    n_told: int = field(init=False)
+    """Number of records that this attack identifies beyond chance."""
+    order: Ints = field(init=False)
+    """(r,) Positions of the targets, the most exposed first, by this attack."""
+    inverted: tuple[InvertedAttack, ...] = field(init=False)
+    """Inverted attacks: they mistake releases with a record for releases without it."""
+    broken_promise: bool = field(init=False)
+    """True where the lower bound exceeds the epsilon that the generator was set to."""
 
-    @property
-    def n_told(self) -> int:
-        """Number of records that this attack identifies beyond chance."""
-        return int(np.count_nonzero(self.best.told))
-
-    @property
-    def inverted(self) -> tuple[InvertedAttack, ...]:
-        """Inverted attacks: they mistake releases with a record for releases without it."""
-        return tuple(found for attack in self.attacks for found in attack.inverted)
-
-    @property
-    def broken_promise(self) -> bool:
-        """True where the lower bound exceeds the epsilon that the generator was set to."""
-        return self.promised is not None and self.headline.worst.epsilon.low > self.promised
-
-    @property
-    def order(self) -> Ints:
-        """(r,) Positions of the targets, the most exposed first, by the headline's attack."""
-        return np.argsort(-self.best.aucs, kind="stable")
+    def __post_init__(self) -> None:
+        best = self.attacks[self.headline.attack]
+        promised = self.promised
+        derived = {
+            "best": best,
+            "n_told": int(np.count_nonzero(best.told)),
+            "order": np.argsort(-best.aucs, kind="stable"),
+            "inverted": tuple(found for attack in self.attacks for found in attack.inverted),
+            "broken_promise": promised is not None and self.headline.worst.epsilon.low > promised,
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -311,82 +310,73 @@ class PlayedGuesses(PlayedTables):
     selections: tuple[Selection, ...]
     """Targets by the rule that selected them."""
 
-    @property
-    def best(self) -> ValuesGuessed:
-        """Attack that the verdict names: the most accurate one on the adversary's own tables."""
-        return strongest(self.attacks)
+    best: ValuesGuessed = field(init=False)
+    """Attack that the verdict names: the most accurate one on the adversary's own tables."""
+    order: Ints = field(init=False)
+    """(r,) Positions of the targets, the one guessed best first."""
+    worst: int = field(init=False)
+    """Position of the target whose value this attack guesses best on those tables."""
+    worst_value: int = field(init=False)
+    """Position of the value that this attack recognises best on those tables."""
+    each: float = field(init=False)
+    """Level of each interval of the headline; see `headline_level`."""
+    accuracy: Estimate = field(init=False)
+    """Accuracy of the guesses, over all targets and tables."""
+    below_chance: bool = field(init=False)
+    """True where these guesses are significantly worse than chance."""
+    accuracy_of_worst: Estimate = field(init=False)
+    """Accuracy of the guesses about the worst target."""
+    guessed_best: Estimate = field(init=False)
+    """Accuracy about the target with the highest lower limit, at a level corrected for all; it is
+    above chance if and only if some target is told."""
+    told: Bools = field(init=False)
+    """(r,) True for targets whose value the best attack tells; see `ValuesGuessed.told`."""
+    recognition: Estimate = field(init=False)
+    """Rate at which the worst value is guessed where it is true, less that where it is not."""
+    epsilon: Estimate = field(init=False)
+    """Lower bound on epsilon (`low`) for replacing the worst target's record."""
+    broken_promise: bool = field(init=False)
+    """True where this bound exceeds the epsilon that the generator was set to."""
+    seen_from: float | None = field(init=False)
+    """Smallest accuracy about a record that this many tables would mostly show."""
 
-    @property
-    def worst(self) -> int:
-        """Position of the target whose value this attack guesses best on those tables."""
-        return int(np.argmax(self.best.own_accuracy))
-
-    @property
-    def worst_value(self) -> int:
-        """Position of the value that this attack recognises best on those tables."""
-        best = self.best
+    def __post_init__(self) -> None:
+        best = strongest(self.attacks)
+        n_targets = len(self.targets)
+        n_values = len(self.values)
+        # Attack, target and value are chosen on the adversary's own tables, so that the numbers,
+        # which come from the tables in question, need no correction for the choice.
+        worst = int(np.argmax(best.own_accuracy))
         # Rate of each value's guess where it is true, less that elsewhere.
-        sides = ((best.own_guess == a, best.own_secret == a) for a in range(len(self.values)))
-        advantages = [guess[true].mean() - guess[~true].mean() for guess, true in sides]
-        return int(np.argmax(advantages))
-
-    @property
-    def each(self) -> float:
-        """Level of each interval of the headline; see `headline_level`."""
-        return headline_level(self.best.level, len(self.targets), len(self.values))
-
-    @property
-    def accuracy(self) -> Estimate:
-        """Accuracy of the guesses, over all targets and tables."""
-        return rates.proportion(self.best.right.ravel(), level=self.each)
-
-    @property
-    def accuracy_of_worst(self) -> Estimate:
-        """Accuracy of the guesses about the worst target."""
-        return rates.proportion(self.best.right[self.worst], level=self.each)
-
-    @property
-    def guessed_best(self) -> Estimate:
-        """Accuracy about the target with the highest lower limit, at a level corrected for all.
-
-        It is above chance if and only if some target is told.
-        """
-        level = bonferroni_level(self.each, len(self.targets))
-        found = (rates.proportion(right, level=level) for right in self.best.right)
-        return max(found, key=lambda accuracy: accuracy.low)
-
-    @property
-    def told(self) -> Bools:
-        """(r,) True for targets whose value the best attack tells; see `ValuesGuessed.told`."""
-        return self.best.told(self.each)
-
-    @property
-    def recognition(self) -> Estimate:
-        """Rate at which the worst value is guessed where it is true, less that where it is not."""
-        return rates.less(*self.best.of_value(self.worst_value, self.each))
-
-    @property
-    def epsilon(self) -> Estimate:
-        """Lower bound on epsilon (`low`) for replacing the worst target's record."""
-        return epsilon_of_values(self.accuracy_of_worst, len(self.values))
-
-    @property
-    def broken_promise(self) -> bool:
-        """True where the lower bound exceeds the epsilon that the generator was set to."""
-        return self.promised is not None and self.epsilon.low > self.promised
-
-    @property
-    def seen_from(self) -> float | None:
-        """Smallest accuracy about a record that this many tables would mostly show."""
-        return smallest_accuracy(self.sizes.tests, self.each, chance=self.best.chance)
-
-    @property
-    def order(self) -> Ints:
-        """(r,) Positions of the targets, the one guessed best first."""
-        return np.argsort(-self.best.right.mean(axis=1), kind="stable")
-
-
-Played = TypeVar("Played")
+        sides = ((best.own_guess == a, best.own_secret == a) for a in range(n_values))
+        worst_value = int(
+            np.argmax([guess[true].mean() - guess[~true].mean() for guess, true in sides])
+        )
+        each = headline_level(best.level, n_targets, n_values)
+        accuracy = rates.proportion(best.right.ravel(), level=each)
+        accuracy_of_worst = rates.proportion(best.right[worst], level=each)
+        corrected = bonferroni_level(each, n_targets)
+        every = [rates.proportion(right, level=corrected) for right in best.right]
+        epsilon = epsilon_of_values(accuracy_of_worst, n_values)
+        promised = self.promised
+        derived = {
+            "best": best,
+            "order": np.argsort(-best.right.mean(axis=1), kind="stable"),
+            "worst": worst,
+            "worst_value": worst_value,
+            "each": each,
+            "accuracy": accuracy,
+            "below_chance": accuracy.high < best.chance,
+            "accuracy_of_worst": accuracy_of_worst,
+            "guessed_best": max(every, key=lambda accuracy: accuracy.low),
+            "told": best.told(each),
+            "recognition": rates.less(*best.of_value(worst_value, each)),
+            "epsilon": epsilon,
+            "broken_promise": promised is not None and epsilon.low > promised,
+            "seen_from": smallest_accuracy(self.sizes.tests, each, chance=best.chance),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,9 +397,12 @@ class ArrangedGame:
     """Level of each interval, in (0, 1)."""
 
     def played(
-        self, scores: GameScores, use: Utility | Skipped
+        self, scores: GameScores, tables: Mapping[str, Any]
     ) -> tuple[PlayedGame, tuple[Skipped, ...]]:
-        """Return the results of a game about membership, and the parts that were skipped."""
+        """Return the results of a game about membership, and the parts that were skipped.
+
+        `tables` holds the fields of `PlayedTables`.
+        """
         level = self.level
         setting = self.making.setting
         attacks, skipped = evaluate_attacks(scores, level, self.on_worlds)
@@ -442,7 +435,7 @@ class ArrangedGame:
         if isinstance(correlation, Skipped):
             correlation = Skipped("vulnerability against AUC", correlation.reason)
         game = PlayedGame(
-            **self._tables(use),
+            **tables,
             groups=tuple(groups),
             attacks=attacks,
             headline=headline,
@@ -452,17 +445,18 @@ class ArrangedGame:
         return game, skipped
 
     def guessed(
-        self, scores: GameScores, use: Utility | Skipped
+        self, game: Attribute, scores: GameScores, tables: Mapping[str, Any]
     ) -> tuple[PlayedGuesses, tuple[Skipped, ...]]:
-        """Return the results of a game about an attribute, and the parts that were skipped."""
-        game = self.making.game
-        assert isinstance(game, Attribute)
+        """Return the results of a game about an attribute, and the parts that were skipped.
+
+        `tables` holds the fields of `PlayedTables`.
+        """
         table = self.making.setting.table
         attacks, skipped = guessed_values(scores, self.level)
         own = table.values[:, table.schema.names.index(game.column)]
         middles = game.values == middles_of_fifths(table, game.column)
         played = PlayedGuesses(
-            **self._tables(use),
+            **tables,
             column=game.column,
             # A middle is the number of some record: rounded, so that reports do not show it.
             values=value_names(table, game.column, game.values, digits=3 if middles else 10),
@@ -474,30 +468,16 @@ class ArrangedGame:
         )
         return played, skipped
 
-    def _tables(self, use: Utility | Skipped) -> dict[str, Any]:
-        """Return the fields of `PlayedTables`."""
-        making = self.making
-        return {
-            "generator": making.generator.name,
-            "settings": making.generator.describe(),
-            "sizes": making.setting.sizes,
-            "n_records": len(making.setting.table),
-            "n_tables": making.game.n_tables(making.setting),
-            "targets": self.targets,
-            "utility": use,
-        }
-
     def played_in(
         self,
         run: str | Path | None,
         label: str | None,
-        evaluate: Callable[[GameScores, Utility | Skipped], tuple[Played, tuple[Skipped, ...]]],
         *,
         invocation: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
         scoring: Progress | None = None,
-    ) -> tuple[Played, tuple[Skipped, ...], tuple[int, int]]:
+    ) -> tuple[PlayedGame | PlayedGuesses, tuple[Skipped, ...], tuple[int, int]]:
         """Play the game; return its results, the parts skipped and `Releases.clipped_numbers`.
 
         Parameters
@@ -506,8 +486,6 @@ class ArrangedGame:
             Folder of the run; None for a temporary one.
         label : str, optional
             Column to predict when the utility is measured.
-        evaluate : callable
-            `played` or `guessed`.
         invocation, n_jobs, progress
             As in `make_releases`.
         scoring : callable, optional
@@ -526,7 +504,20 @@ class ArrangedGame:
                 making, releases, self.players, place, n_jobs=n_jobs, progress=scoring
             )
             clipped = releases.clipped_numbers
-            found, skipped = evaluate(scores, use)
+            tables = {
+                "generator": making.generator.name,
+                "settings": making.generator.describe(),
+                "sizes": making.setting.sizes,
+                "n_records": len(making.setting.table),
+                "n_tables": making.game.n_tables(making.setting),
+                "targets": self.targets,
+                "utility": use,
+            }
+            found: PlayedGame | PlayedGuesses
+            if isinstance(making.game, Attribute):
+                found, skipped = self.guessed(making.game, scores, tables)
+            else:
+                found, skipped = self.played(scores, tables)
         return found, (*skipped, *([use] if isinstance(use, Skipped) else [])), clipped
 
 

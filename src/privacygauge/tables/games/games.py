@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -42,13 +42,13 @@ class Sizes:
     """Most records that the tables in question are made from, none of them known to the adversary;
     at least 2."""
 
-    @property
-    def least(self) -> Mapping[str, int]:
-        """Smallest value of each field."""
-        return {"shadows": 4, "tests": 4, "records": 2, "made": 1, "auxiliary": 2, "held": 2}
+    LEAST: ClassVar[Mapping[str, int]] = {
+        "shadows": 4, "tests": 4, "records": 2, "made": 1, "auxiliary": 2, "held": 2
+    }  # fmt: skip
+    """Smallest value of each field."""
 
     def __post_init__(self) -> None:
-        require_at_least(self, **self.least)
+        require_at_least(self, **self.LEAST)
 
     @property
     def n_made(self) -> int:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +100,23 @@ class Storage:
     schema: Schema
     """Schema of the tables."""
 
-    @property
-    def number(self) -> np.dtype[Any]:
-        """Type of the numbers: single precision if it holds every whole number exactly."""
-        columns = [c for c in self.schema.columns if c.kind == "integer"]
-        ends = [abs(end) for c in columns for end in (c.low, c.high) if end is not None]
-        return np.dtype("float32" if max(ends, default=0.0) <= 2**24 else "float64")
+    number: np.dtype[Any] = field(init=False, compare=False)
+    """Type of the numbers: single precision if it holds every whole number exactly."""
+    parts: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = field(init=False, compare=False)
+    """Columns and type of each array; an array without columns is left out."""
+
+    def __post_init__(self) -> None:
+        columns = self.schema.columns
+        whole = [c for c in columns if c.kind == "integer"]
+        ends = [abs(end) for c in whole for end in (c.low, c.high) if end is not None]
+        number = np.dtype("float32" if max(ends, default=0.0) <= 2**24 else "float64")
+        most = max((column.n_codes for column in columns), default=0)
+        parts = {
+            "codes": (self.schema.categorical, np.min_scalar_type(most)),
+            "numbers": (self.schema.numbers, number),
+        }
+        object.__setattr__(self, "number", number)
+        object.__setattr__(self, "parts", {name: part for name, part in parts.items() if part[0]})
 
     def rounded(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return values rounded as a run stores them, so that copies stay equal."""
@@ -132,16 +143,6 @@ class Storage:
         for name, (at, _) in self.parts.items():
             tables[:, :, at] = arrays[name]
         return tables
-
-    @property
-    def parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-        """Columns and type of each array; an array without columns is left out."""
-        most = max((column.n_codes for column in self.schema.columns), default=0)
-        parts = {
-            "codes": (self.schema.categorical, np.min_scalar_type(most)),
-            "numbers": (self.schema.numbers, self.number),
-        }
-        return {name: part for name, part in parts.items() if part[0]}
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run, plan_in
-from privacygauge.tables.attacks.attack import Answer, TableAttack, Tables, View
+from privacygauge.tables.attacks.attack import Answer, TableAttack, View
 from privacygauge.tables.attacks.density import ClosestDistance, DensityRatio
 from privacygauge.tables.games.games import Block, Game, Setting
 from privacygauge.tables.games.releases import Making, Releases, Storage, release_settings
@@ -45,20 +45,19 @@ class ScoredTarget:
     answers: tuple[Answer, ...]
     """Scores, one answer per block."""
 
-    @property
-    def secret(self) -> Bools:
-        """(t,) True where the target was inside, for each table in question."""
-        return np.concatenate([block.secret for block in self.blocks])
+    secret: Bools = field(init=False)
+    """(t,) True where the target was inside, for each table in question."""
+    released: Floats = field(init=False)
+    """(t,) Scores of the tables in question."""
+    notes: tuple[str, ...] = field(init=False)
+    """Notes of the attack, each sentence once."""
 
-    @property
-    def released(self) -> Floats:
-        """(t,) Scores of the tables in question."""
-        return np.concatenate([answer.released for answer in self.answers])
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes of the attack, each sentence once."""
-        return tuple(dict.fromkeys(note for answer in self.answers for note in answer.notes))
+    def __post_init__(self) -> None:
+        notes = dict.fromkeys(note for answer in self.answers for note in answer.notes)
+        scores = np.concatenate([answer.released for answer in self.answers])
+        object.__setattr__(self, "secret", np.concatenate([x.secret for x in self.blocks]))
+        object.__setattr__(self, "released", scores)
+        object.__setattr__(self, "notes", tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +86,30 @@ class Scoring:
         read = functools.lru_cache(maxsize=2)(
             lambda start, stop: self.releases.tables(slice(start, stop))
         )
+        storage = Storage(setting.table.schema)
         for i, target in enumerate(range(task.start, task.stop)):
-            for j, answers in enumerate(self._answers(target, read)):
+            row = int(setting.targets[target])
+            # Each attack's answers, one per block; only one block's tables are in memory.
+            found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
+            for number, block in enumerate(game.blocks(setting, target)):
+                view = View(
+                    schema=storage.schema,
+                    # Rounded as the stored tables are, so that copies stay equal.
+                    target=storage.rounded(game.record(setting, target, number)),
+                    shadows=read(block.shadows.start, block.shadows.stop),
+                    inside=block.inside,
+                    released=read(block.released.start, block.released.stop),
+                    known=game.known(setting, target),
+                )
+                for j, attack in enumerate(self.attacks):
+                    so_far = found[j]
+                    if isinstance(so_far, Skipped):
+                        continue
+                    # Derived by role, so that adding an attack changes no other attack's numbers.
+                    role = ("attack", attack.name, attack.variant, row, number)
+                    answer = attack.score(view, seeds.stream(setting.seed, *role))
+                    found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
+            for j, answers in enumerate(found):
                 if isinstance(answers, Skipped):
                     said[i, j] = _encode_notes(answers.reason, ())
                     continue
@@ -96,34 +117,6 @@ class Scoring:
                 released[i, j] = np.concatenate([answer.released for answer in answers])
                 said[i, j] = _encode_notes(None, [note for a in answers for note in a.notes])
         return {"own": own, "released": released, "said": said}
-
-    def _answers(
-        self, target: int, read: Callable[[int, int], Tables]
-    ) -> list[list[Answer] | Skipped]:
-        """Return each attack's answers, one per block; only one block's tables are in memory."""
-        game = self.making.game
-        setting = self.making.setting
-        row = int(setting.targets[target])
-        found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
-        for number, block in enumerate(game.blocks(setting, target)):
-            view = View(
-                schema=setting.table.schema,
-                # Rounded as the stored tables are, so that copies stay equal.
-                target=Storage(setting.table.schema).rounded(game.record(setting, target, number)),
-                shadows=read(block.shadows.start, block.shadows.stop),
-                inside=block.inside,
-                released=read(block.released.start, block.released.stop),
-                known=game.known(setting, target),
-            )
-            for j, attack in enumerate(self.attacks):
-                so_far = found[j]
-                if isinstance(so_far, Skipped):
-                    continue
-                # Derived by role, so that adding an attack changes no other attack's numbers.
-                role = ("attack", attack.name, attack.variant, row, number)
-                answer = attack.score(view, seeds.stream(setting.seed, *role))
-                found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,35 +418,31 @@ class OnWorlds:
             signals.append([x for x in found if isinstance(x, ScoredTarget)])
         answers: list[list[Answer]] = [[] for _ in signals[0]]
         names = [signal.name for signal in self.signals]
+        seed = scores.making.setting.seed
         # Blocks have different own tables, so worlds are compared within a block only.
         for number, block in enumerate(records_in_worlds(names, signals)):
-            answered = self._answers(block, scores.making.setting.seed, number)
-            if isinstance(answered, Skipped):
-                return answered
-            for record, answer in zip(answers, answered, strict=True):
-                record.append(answer)
+            role = ("attack", self.name, self.variant, number)
+            # Own tables are scored like tables in question, so that thresholds can be chosen on
+            # them.
+            sides = (block.own_observations(), (dealt.observation for dealt in block.rounds()))
+            values: list[Floats] = []
+            notes: tuple[str, ...] = ()
+            for side, observations in zip(("own", "released"), sides, strict=True):
+                scored = [
+                    self.attack.score(seen, seeds.stream(seed, *role, side, i))
+                    for i, seen in enumerate(observations)
+                ]
+                skipped = next((x for x in scored if isinstance(x, Skipped)), None)
+                if skipped:
+                    return skipped
+                ranked = [x for x in scored if not isinstance(x, Skipped)]
+                values.append(np.column_stack([x.value for x in ranked]))
+                notes = ranked[0].notes
+            for record, own, released in zip(answers, *values, strict=True):
+                record.append(Answer(own, released, notes))
         return [
             ScoredTarget(x.blocks, tuple(made)) for x, made in zip(signals[0], answers, strict=True)
         ]
-
-    def _answers(self, block: RecordsInWorlds, seed: int, number: int) -> list[Answer] | Skipped:
-        role = ("attack", self.name, self.variant, number)
-        # Own tables are scored like tables in question, so that thresholds can be chosen on them.
-        sides = (block.own_observations(), (dealt.observation for dealt in block.rounds()))
-        values: list[Floats] = []
-        notes: tuple[str, ...] = ()
-        for side, observations in zip(("own", "released"), sides, strict=True):
-            found = [
-                self.attack.score(seen, seeds.stream(seed, *role, side, i))
-                for i, seen in enumerate(observations)
-            ]
-            skipped = next((x for x in found if isinstance(x, Skipped)), None)
-            if skipped:
-                return skipped
-            ranked = [x for x in found if not isinstance(x, Skipped)]
-            values.append(np.column_stack([x.value for x in ranked]))
-            notes = ranked[0].notes
-        return [Answer(own, released, notes) for own, released in zip(*values, strict=True)]
 
 
 def split_attacks(

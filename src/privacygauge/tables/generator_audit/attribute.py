@@ -11,7 +11,7 @@ import numpy as np
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.claim import bonferroni_level
-from privacygauge.evaluate.detectable import POWER, detectable_with, smallest_accuracy
+from privacygauge.evaluate.detectable import POWER, detectable_with
 from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.report import direction, grades
 from privacygauge.report.attacks.records import RECORDS
@@ -61,7 +61,7 @@ from privacygauge.report.values import (
     text,
     values_of,
 )
-from privacygauge.tables.games.audited import PlayedGuesses, headline_level
+from privacygauge.tables.games.audited import PlayedGuesses
 from privacygauge.tables.generator_audit import sections
 from privacygauge.tables.generator_audit.verdict import (
     broken_promise_text,
@@ -148,27 +148,15 @@ def detectable_accuracy_text(smallest: float | None, n_values: int) -> str:
     )
 
 
-def foreseen_text(n_tests: int, n_targets: int, n_values: int, level: float) -> str:
-    """Return the clause of `detectable_accuracy_text` for a game that has not begun."""
-    each = headline_level(level, n_targets, n_values)
-    smallest = smallest_accuracy(n_tests, each, chance=1 / n_values)
-    return detectable_accuracy_text(smallest, n_values)
-
-
 def inverted_warnings(f: PlayedGuesses) -> tuple[str, ...]:
     """Return a warning if guesses are right less often than by chance."""
-    if not below_chance(f):
+    if not f.below_chance:
         return ()
     return (
         f"the guesses of {f.best.attack} are right less often than by chance "
         f"({percent_estimate(f.accuracy)}; guessing gives {rate(f.best.chance)}): whoever avoids "
         "them does better than guessing, so this is no evidence of safety",
     )
-
-
-def below_chance(f: PlayedGuesses) -> bool:
-    """Return whether the guesses are significantly worse than chance."""
-    return f.accuracy.high < f.best.chance
 
 
 def advantage(accuracy: Estimate, chance: float) -> Estimate:
@@ -199,7 +187,7 @@ def grade(f: PlayedGuesses) -> Grade:
     """
     # An advantage of a is a balanced accuracy of (1 + a) / 2, the scale of all grades.
     found = grades.gravest(grades.grade_of((1 + x.low) / 2) for x in _looks(f).values())
-    unsure = _least(f) > _MODERATE or below_chance(f)
+    unsure = _least(f) > _MODERATE or f.below_chance
     return grades.UNTOLD if found is grades.NONE and unsure else found
 
 
@@ -232,7 +220,7 @@ def verdict(f: AttributeOfGenerator) -> Verdict:
     """Return the verdict on a column that a generator may give away."""
     found = grade(f)
     column = plain(f.column)
-    if found is grades.UNTOLD and below_chance(f):
+    if found is grades.UNTOLD and f.below_chance:
         return grades.untold_verdict(
             headline=f"Cannot be told: guesses of {column} are worse than chance",
             sentences=inverted_warnings(f),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,7 @@ from privacygauge.report.values import (
 )
 from privacygauge.runs.execute import Progress
 from privacygauge.tables.games.attribute import Attribute
-from privacygauge.tables.games.audited import GeneratorOptions, TargetGroup, arrange_game
+from privacygauge.tables.games.audited import GeneratorOptions, PlayedGuesses, arrange_game
 from privacygauge.tables.games.games import enough_tests
 from privacygauge.tables.games.releases import Making
 from privacygauge.tables.generator_audit import attribute as about_value
@@ -66,7 +66,7 @@ from privacygauge.tables.generators.generator import PrivBayes
 from privacygauge.tables.generators.named import as_generator
 from privacygauge.tables.options import LearntColumns, ReportedColumns
 from privacygauge.tables.selection import SELECTORS, TargetsAsked, select_targets
-from privacygauge.tables.table import Schema, column_advice
+from privacygauge.tables.table import column_advice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,20 +216,41 @@ class SyntheticOptions(GeneratorOptions, ReportedColumns, LearntColumns):
             "progress": session.progress,
             "scoring": scoring,
         }
-        told = [*column_advice(table), *_warnings(making, self.schema, session.level)]
-        if self.attribute is not None:
-            guessed, skipped, clipped = arrangement.played_in(
-                session.run, self.label, arrangement.guessed, **execution
+        # Warnings about results that are easily misread.
+        told = [*column_advice(table)]
+        sizes = making.setting.sizes
+        if sizes.tests < enough_tests(0.1, session.level):
+            about_attribute = isinstance(making.game, Attribute)
+            measured = "a share of right guesses" if about_attribute else "an AUC"
+            told.append(
+                f"{sizes.tests} test tables a record give {measured} an interval wider than 0.1 on "
+                "either side: ask for more (--tests)"
             )
-            told += (*clipped_numbers(*clipped), *about_value.inverted_warnings(guessed))
-            origin = session.origin("pandas", skipped=skipped, warnings=told, about=cost)
-            return about_value.AttributeOfGenerator(**vars(guessed), origin=origin)
-        found, skipped, clipped = arrangement.played_in(
-            session.run, self.label, arrangement.played, **execution
+        pool = min(len(pool) for pool in making.setting.pools)
+        if making.game.knowledge != "exact" and pool < 2 * sizes.records:
+            told.append(
+                f"data sets of {sizes.records:,} records are drawn from pools of {pool:,}: they "
+                "are much alike, so the numbers hold for data sets like these; give a larger table "
+                "or learn from fewer records (--size)"
+            )
+        if isinstance(made_by, PrivBayes) and self.schema is None:
+            told.append(
+                "the schema (ranges and categories) was read from the data: PrivBayes's epsilon "
+                "holds for a schema that is public; give one (--schema)"
+            )
+        found, skipped, clipped = arrangement.played_in(session.run, self.label, **execution)
+        inverted = (
+            about_value.inverted_warnings(found)
+            if isinstance(found, PlayedGuesses)
+            else direction.warnings(found.inverted)
         )
-        told += (*clipped_numbers(*clipped), *direction.warnings(found.inverted))
+        told += (*clipped_numbers(*clipped), *inverted)
         origin = session.origin("pandas", skipped=skipped, warnings=told, about=cost)
-        return SyntheticAudit(**vars(found), origin=origin, game=_description(making))
+        # All but the fields that follow from the others.
+        played = {f.name: getattr(found, f.name) for f in fields(found) if f.init}
+        if isinstance(found, PlayedGuesses):
+            return about_value.AttributeOfGenerator(**played, origin=origin)
+        return SyntheticAudit(**played, origin=origin, game=_description(making))
 
 
 audit_synthetic = one_line(SyntheticOptions, SyntheticOptions.run, "audit_synthetic")
@@ -262,34 +283,6 @@ def _description(making: Making) -> GameDescription:
         n_in=n_in,
         n_out=sizes.tests - n_in,
     )
-
-
-def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
-    """Return warnings about easily misread results; `schema` is None unless one was given."""
-    setting = making.setting
-    generator = making.generator
-    sizes = setting.sizes
-    told = []
-    if sizes.tests < enough_tests(0.1, level):
-        about_attribute = isinstance(making.game, Attribute)
-        measured = "a share of right guesses" if about_attribute else "an AUC"
-        told.append(
-            f"{sizes.tests} test tables a record give {measured} an interval wider than 0.1 on "
-            "either side: ask for more (--tests)"
-        )
-    pool = min(len(pool) for pool in setting.pools)
-    if making.game.knowledge != "exact" and pool < 2 * sizes.records:
-        told.append(
-            f"data sets of {sizes.records:,} records are drawn from pools of {pool:,}: they are "
-            "much alike, so the numbers hold for data sets like these; give a larger table or "
-            "learn from fewer records (--size)"
-        )
-    if isinstance(generator, PrivBayes) and schema is None:
-        told.append(
-            "the schema (ranges and categories) was read from the data: PrivBayes's epsilon holds "
-            "for a schema that is public; give one (--schema)"
-        )
-    return told
 
 
 def clipped_numbers(n: int, total: int) -> tuple[str, ...]:
@@ -517,6 +510,18 @@ def data(f: SyntheticResult) -> dict[str, Json]:
         }
         for k in range(len(f.targets))
     ]
+    groups: dict[str, Json] = {}
+    for group in f.groups:
+        n = len(group.positions)
+        numbers = zip(f.attacks, group.means, group.deviations, strict=True)
+        groups[group.method] = {
+            attack.title: {
+                "mean": estimate_dict(mean),
+                "sd": finite(deviation) if n > 1 else None,
+                "n": n,
+            }
+            for attack, mean, deviation in numbers
+        }
     return {
         "game": asdict(f.game),
         "generator": {"name": f.generator, "settings": values_of(f.settings)},
@@ -537,7 +542,7 @@ def data(f: SyntheticResult) -> dict[str, Json]:
         },
         "attacks": attacks,
         "targets": targets,
-        "groups": {group.method: _group(f, group) for group in f.groups},
+        "groups": groups,
         "utility": values_of(f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()),
     }
 
@@ -550,19 +555,6 @@ def _target_json(target: TargetEvaluation) -> dict[str, Json]:
             for r in target.tpr_at_fpr
         },
         "epsilon": {"low": finite(target.epsilon.low), "limit": finite(target.epsilon_limit)},
-    }
-
-
-def _group(f: SyntheticResult, group: TargetGroup) -> dict[str, Json]:
-    n = len(group.positions)
-    rows = zip(f.attacks, group.means, group.deviations, strict=True)
-    return {
-        attack.title: {
-            "mean": estimate_dict(mean),
-            "sd": finite(deviation) if n > 1 else None,
-            "n": n,
-        }
-        for attack, mean, deviation in rows
     }
 
 

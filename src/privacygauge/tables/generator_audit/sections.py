@@ -118,47 +118,6 @@ def plot_vulnerability(f: SyntheticResult, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def auc_plot(f: SyntheticResult) -> Plot:
-    """Return the plot of the AUC of every target."""
-    values = np.sort(f.best.aucs)[::-1]
-    n = len(values)
-    return Plot(
-        "aucs",
-        "Every attacked record",
-        caption=(
-            "How often each record is told, with its interval. On the dotted line there is nothing "
-            "but guessing; where a whole interval lies above it, the record is given away."
-        ),
-        words=(
-            f"The AUC is {decimal(float(values[0]), 3)} for the first record, "
-            f"{decimal(float(values[n // 2]), 3)} in the middle, {decimal(float(values[-1]), 3)} "
-            "for "
-            f"the last; {count(f.n_told)} of {count(n)} records are told beyond luck."
-        ),
-        draw=lambda: plot_auc(f),
-        wide=False,
-    )
-
-
-def vulnerability_plot(f: SyntheticResult) -> Plot:
-    """Return the plot of the AUC of every target over its vulnerability score."""
-    words = "The rank correlation was not computed."
-    if not isinstance(f.foreseen, Skipped):
-        words = f"The rank correlation is {decimal_estimate(f.foreseen, 2)}."
-    return Plot(
-        "vulnerability",
-        "Was the risk foreseen?",
-        caption=(
-            "The vulnerability score is how far a record is from those most like it: it needs "
-            "neither a generator nor an attack. If points rise to the right, the score finds the "
-            "records at risk beforehand."
-        ),
-        words=f"{several(len(f.targets), 'record')} by score and AUC. {words}",
-        draw=lambda: plot_vulnerability(f),
-        wide=False,
-    )
-
-
 def _chance(ax: Axes) -> None:
     ax.axhline(0.5, color=OTHER, lw=1.1, ls=(0, (1, 1.5)), zorder=1, label="guessing")
 
@@ -301,8 +260,32 @@ def records(f: SyntheticResult) -> Iterator[Block]:
         )
         yield FoldedBlocks("What every attack does on them", (every,))
     if len(f.targets) > 1:
-        yield auc_plot(f)
-        yield vulnerability_plot(f)
+        values = np.sort(f.best.aucs)[::-1]
+        shown = [decimal(float(values[i]), 3) for i in (0, len(values) // 2, -1)]
+        yield Plot(
+            "aucs",
+            "Every attacked record",
+            caption="How often each record is told, with its interval. On the dotted line there is "
+            "nothing but guessing; where a whole interval lies above it, the record is given away.",
+            words=f"The AUC is {shown[0]} for the first record, {shown[1]} in "
+            f"the middle, {shown[2]} for the last; {count(f.n_told)} of "
+            f"{count(len(values))} records are told beyond luck.",
+            draw=lambda: plot_auc(f),
+            wide=False,
+        )
+        words = "The rank correlation was not computed."
+        if not isinstance(f.foreseen, Skipped):
+            words = f"The rank correlation is {decimal_estimate(f.foreseen, 2)}."
+        yield Plot(
+            "vulnerability",
+            "Was the risk foreseen?",
+            caption="The vulnerability score is how far a record is from those most like it: it "
+            "needs neither a generator nor an attack. If points rise to the right, the score finds "
+            "the records at risk beforehand.",
+            words=f"{several(len(f.targets), 'record')} by score and AUC. {words}",
+            draw=lambda: plot_vulnerability(f),
+            wide=False,
+        )
         if isinstance(f.foreseen, Skipped):
             yield note(f"No rank correlation of score and AUC: {f.foreseen.reason}.")
 

@@ -93,8 +93,11 @@ def verdict(f: SyntheticResult) -> Verdict:
     The attack and that record are chosen on the adversary's own tables, so neither number needs
     a correction for the choice.
     """
+    grade = grade_of(max(f.headline.auc.low, f.headline.worst.auc.low), CUTS)
     # An epsilon above 0 rules out that nothing leaks, though the AUC shows none.
-    grade = SMALL if _only_bounded(f) else _by_auc(f)
+    only_bounded = grade is NONE and f.headline.worst.epsilon.low > 0
+    if only_bounded:
+        grade = SMALL
     # So few tables that they show nothing cannot show that an attack is inverted either.
     least = detectable_with(f.headline.auc, 0.5)
     if grade is NONE and least > CUTS[0]:
@@ -110,7 +113,7 @@ def verdict(f: SyntheticResult) -> Verdict:
                 "No leak was found, but an audit of this size could hardly have found one: with "
                 f"{several(f.headline.auc.n, 'synthetic table')} {shown}, and a moderate leak "
                 f"begins at {CUTS[0]:g}.",
-                *_sentences(f, NONE),
+                *_sentences(f, NONE, only_bounded=False),
             ),
             advice=(
                 "Audit with more synthetic tables (--tests), or more records (--targets).",
@@ -119,8 +122,24 @@ def verdict(f: SyntheticResult) -> Verdict:
         )
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
-    said = tuple(_sentences(f, grade))
-    rest = f.n_records - len(f.targets)
+    n = len(f.targets)
+    leak = f"{grade.word.capitalize()} leak"
+    if grade is NONE:
+        which = "the strongest attack" if len(f.attacks) > 1 else "the attack"
+        headline = f"No leak found: {which} was not clearly better than guessing"
+    elif only_bounded:
+        headline = f"{leak}: some tables give a record away, though most do not"
+    elif f.n_told and n == 1:
+        headline = f"{leak}: it can be told whether the attacked record was in the data"
+    elif f.n_told:
+        whom = f"for {_share_text(f.n_told, n)} attacked records"
+        headline = f"{leak}: {whom} it can be told whether they were in the data"
+    elif f.headline.worst.auc.low > 0.5:
+        share = percent(f.headline.worst.auc.value)
+        headline = f"{leak}: tables with and without one record are told apart in {share} of cases"
+    else:
+        headline = f"{leak}: on average over {several(n, 'record')} attacks beat guessing"
+    rest = f.n_records - n
     others = f"It says little about the {several(rest, 'record')} that were not attacked. "
     stronger = "that a stronger attack, or somebody who knows more, would do no better"
     first = "that nothing leaks" if grade is NONE else "what else of a record could be learnt"
@@ -128,13 +147,38 @@ def verdict(f: SyntheticResult) -> Verdict:
         f"{others if rest > 0 else ''}It does not say {first}, nor {stronger}. It speaks of the "
         f"generator, set as it was here, for data sets of {several(f.sizes.records, 'record')}."
     )
-    todo = tuple(_advice(f, grade))
+    advice = []
+    if grade is LARGE:
+        advice.append(
+            "Hold the synthetic table back, or release it only to people who are bound by contract."
+        )
+    if grade is not NONE:
+        advice += remedies(f.promised, f.broken_promise)
+    advice.append(
+        "Do not rely on distances to the closest record: a table can keep them large and still "
+        "give people away."
+    )
+    ranked = "the one" if n == 1 else f"the {count(n)}"
+    if not (f.targets.ranks == 1).any():
+        advice.append(
+            "Attack the most vulnerable records too: the one of the highest score was not among "
+            f"{ranked} attacked."
+        )
+    elif n < f.n_records:
+        advice.append(
+            "Audit more records, or all of them in one shared game: what holds for "
+            f"{ranked} attacked need not hold for the others."
+        )
+    advice.append(
+        "Repeat the audit whenever the data, the generator or its settings change, and keep this "
+        "report with the release."
+    )
     # The mean decides unless the worst record, chosen on other tables, is graver.
     mean = f.headline.auc
     worst = f.headline.worst.auc
     label = "Mean AUC"
     found = mean
-    if len(f.targets) > 1 and worst.low > mean.low:
+    if n > 1 and worst.low > mean.low:
         label = "AUC of the record that is exposed most"
         found = worst
     ticks = ("0.5", f"{CUTS[0]:g}", f"{CUTS[1]:g}")
@@ -142,46 +186,19 @@ def verdict(f: SyntheticResult) -> Verdict:
     return Verdict(
         grade=grade,
         scale=GRADES,
-        headline=_headline(f, grade),
-        sentences=said,
+        headline=headline,
+        sentences=tuple(_sentences(f, grade, only_bounded=only_bounded)),
         unsaid=unsaid,
-        advice=todo,
+        advice=tuple(advice),
         gauge=gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE),
     )
-
-
-def _by_auc(f: SyntheticResult) -> Grade:
-    return grade_of(max(f.headline.auc.low, f.headline.worst.auc.low), CUTS)
-
-
-def _only_bounded(f: SyntheticResult) -> bool:
-    return _by_auc(f) is NONE and f.headline.worst.epsilon.low > 0
-
-
-def _headline(f: SyntheticResult, grade: Grade) -> str:
-    if grade is NONE:
-        which = "the strongest attack" if len(f.attacks) > 1 else "the attack"
-        return f"No leak found: {which} was not clearly better than guessing"
-    leak = f"{grade.word.capitalize()} leak"
-    n = len(f.targets)
-    if _only_bounded(f):
-        return f"{leak}: some tables give a record away, though most do not"
-    if not f.n_told:
-        share = percent(f.headline.worst.auc.value)
-        if f.headline.worst.auc.low > 0.5:
-            return f"{leak}: tables with and without one record are told apart in {share} of cases"
-        return f"{leak}: on average over {several(n, 'record')} attacks beat guessing"
-    if n == 1:
-        return f"{leak}: it can be told whether the attacked record was in the data"
-    whom = f"for {_share_text(f.n_told, n)} attacked records"
-    return f"{leak}: {whom} it can be told whether they were in the data"
 
 
 def _share_text(counted: int, n: int) -> str:
     return f"all {count(n)}" if counted == n else f"{count(counted)} of {count(n)}"
 
 
-def _sentences(f: SyntheticResult, grade: Grade) -> Iterator[str]:
+def _sentences(f: SyntheticResult, grade: Grade, *, only_bounded: bool) -> Iterator[str]:
     n = len(f.targets)
     auc = f.headline.auc
     worst = f.headline.worst.auc
@@ -225,7 +242,7 @@ def _sentences(f: SyntheticResult, grade: Grade) -> Iterator[str]:
         )
     shown = f.headline.worst.epsilon
     yield from broken_promise_text(f.promised, shown)
-    if _only_bounded(f):
+    if only_bounded:
         yield (
             f"With {rate(shown.level)} confidence epsilon is at least "
             f"{rounded_down(shown.low, beyond=0)} "
@@ -282,34 +299,6 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     """Return the settings of a generator on one line."""
     return (
         "; ".join(f"{setting_text(k)} = {setting_text(v)}" for k, v in settings.items()) or "none"
-    )
-
-
-def _advice(f: SyntheticResult, grade: Grade) -> Iterator[str]:
-    if grade is LARGE:
-        yield (
-            "Hold the synthetic table back, or release it only to people who are bound by contract."
-        )
-    if grade is not NONE:
-        yield from remedies(f.promised, f.broken_promise)
-    yield (
-        "Do not rely on distances to the closest record: a table can keep them large and still "
-        "give people away."
-    )
-    ranked = "the one" if len(f.targets) == 1 else f"the {count(len(f.targets))}"
-    if not (f.targets.ranks == 1).any():
-        yield (
-            "Attack the most vulnerable records too: the one of the highest score was not among "
-            f"{ranked} attacked."
-        )
-    elif len(f.targets) < f.n_records:
-        yield (
-            "Audit more records, or all of them in one shared game: what holds for "
-            f"{ranked} attacked need not hold for the others."
-        )
-    yield (
-        "Repeat the audit whenever the data, the generator or its settings change, and keep this "
-        "report with the release."
     )
 
 

@@ -96,7 +96,11 @@ def generator_named(
     for key, value in pairs.items():
         if key in given:
             raise InputError(f"{key} of {name} is given twice, got {given[key]} and {value!r}")
-        _require_option(name, key, known)
+    for key in (*pairs, *given):
+        if key not in known:
+            has = f"has {checks.short_list(known)}" if known else "has none"
+            raise InputError(f"{name} has no option {key!r}; it {has}: leave it out")
+    for key, value in pairs.items():
         hint = hints[key]
         if hint not in (int, float):
             given[key] = tuple(value.split("+"))
@@ -107,7 +111,6 @@ def generator_named(
             wanted = "a whole number" if hint is int else "a number"
             raise InputError(f"{key} of {name} must be {wanted}, got {value!r}") from error
     for key, value in given.items():
-        _require_option(name, key, known)
         number = isinstance(value, int | float)
         if number and not math.isfinite(value):
             raise InputError(f"{key} of {name} must be a finite number, got {value}")
@@ -167,12 +170,6 @@ def as_generator(thing: object, name: str = "") -> Generator:
     # has.
     makes = takes(thing, 0) or asks_for_metadata(thing)
     return FitSample(thing, name) if makes else Call(thing, name)
-
-
-def _require_option(name: str, key: str, known: Sequence[str]) -> None:
-    if key not in known:
-        has = f"has {checks.short_list(known)}" if known else "has none"
-        raise InputError(f"{name} has no option {key!r}; it {has}: leave it out")
 
 
 # Generators as written on a command line, or as recorded in a finished run.
