@@ -340,10 +340,10 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         )
         return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
-    flips = by_answers.coins(history, near)
     random = by_answers.RandomRows.none(len(history))
     if history.n_classes is not None and history.counted:
         random = by_answers.random_rows(history, near)
+    flips = by_answers.coins(history, near, random.ignorant)
     return _gather_evidence(
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
