@@ -44,7 +44,8 @@ def beside_teams(world: World, rows: np.ndarray, rng: np.random.Generator) -> Hi
 
 # Hill climbing keeps what helped as honest climbing does, and is found in part only.
 @pytest.mark.parametrize(
-    ("name", "m"), crossed([*(a for a in ATTACKS if a != "hill-climbing"), *AROUND_A_MODEL], [2, 10])
+    ("name", "m"),
+    crossed([*(a for a in ATTACKS if a != "hill-climbing"), *AROUND_A_MODEL], [2, 10]),
 )
 def test_every_attack_that_is_played_is_found_with_answers(name, m):
     rng = stream(0, "played", name, m)

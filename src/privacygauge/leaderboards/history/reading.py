@@ -220,10 +220,10 @@ def read_history(
         ``voided``, true for submissions that the owner has voided; ``sent_by``, the account that
         sent a submission, where ``account`` is the one that it was merged into;
         ``private``, the score that decided in the end; ``selected``, true for the submissions that
-        a team chose to be judged by; ``phase``, of which one is read; and, in JSON lines and Parquet, ``predictions``, a list of
-        labels. Alternatively, the unchanged columns of Meta Kaggle's table Submissions (`NAMES`)
-        for one contest; the scores of a metric that is an error are then errors, of which less is
-        better.
+        a team chose to be judged by; ``phase``, of which one is read; and, in JSON lines and
+        Parquet, ``predictions``, a list of labels. Alternatively, the unchanged columns of Meta
+        Kaggle's table Submissions (`NAMES`) for one contest; the scores of a metric that is an
+        error are then errors, of which less is better.
     n : int, optional
         Number of points of the test set; default: taken from labels or predictions.
     n_classes : int, optional
@@ -234,8 +234,8 @@ def read_history(
         places of its columns among all labels, or a folder with a file of each submission's name:
         .npy, or .csv with a column of labels, perhaps beside one ``id``.
     labels : Path, optional
-        Hidden labels: .npy of shape (n,), .npz with one array ``labels``, or a table with one column
-        of labels, perhaps beside ``id``.
+        Hidden labels: .npy of shape (n,), .npz with one array ``labels``, or a table with one
+        column of labels, perhaps beside ``id``.
     metric : str, optional
         Name of the metric, as `metric_named` reads it, if no column holds it.
     n_private : int, optional

@@ -292,8 +292,9 @@ def share_by_custom(shares: Floats, group: Sequence[int], least: float) -> float
     float
         At least `least`. Where few accounts exceed it, the median of the accounts beside the group,
         up to a half. Where at least `TEAMS` do, and send other submissions too, they follow a
-        custom: the share that three in four of them keep to, up to `CUSTOM`. A group's own accounts count
-        for it, or half of a course that does as it was asked would be measured by the other half.
+        custom: the share that three in four of them keep to, up to `CUSTOM`. A group's own accounts
+        count for it, or half of a course that does as it was asked would be measured by the other
+        half.
     """
     beside = np.delete(shares, list(group))
     # Baselines are sent beside models: who sends nothing else does not show what others do.

@@ -60,7 +60,6 @@ class Nearness:
         return np.asarray(self.copy_of == np.arange(len(self.copy_of)))
 
 
-
 def nearness(history: History, rng: np.random.Generator) -> Nearness:
     """Compute the distances between submissions.
 

@@ -71,8 +71,8 @@ class LogRequest(Request):
     )
     labels: str | None = asks(
         "FILE",
-        "Hidden labels: .npy, .npz or a table with one column, perhaps beside id, to replay the history under every guard. No output contains "
-        "them.",
+        "Hidden labels: .npy, .npz or a table with one column, perhaps beside id, to replay the "
+        "history under every guard. No output contains them.",
         role=Role.FILE,
     )
     guards: tuple[str, ...] = option(
