@@ -170,7 +170,8 @@ class RandomRows:
     @classmethod
     def none(cls, k: int) -> RandomRows:
         """Return that none of k submissions is."""
-        return cls(*(np.zeros(k, np.bool_) for _ in range(2)), np.zeros(k), np.zeros(k, np.bool_))
+        no = np.zeros(k, np.bool_)
+        return cls(uniform=no, drawn=no, off=np.zeros(k), ignorant=no)
 
 
 def random_rows(history: History, near: Nearness) -> RandomRows:
@@ -328,7 +329,7 @@ def coins(history: History, near: Nearness, ignorant: Bools) -> NeighbourPredict
         total = _CONTESTED
         for row in np.flatnonzero(few):
             if total >= _CONTESTED:
-                first = row
+                first = int(row)
                 total = 0
             trial[row] = first
             total += contested[row]
