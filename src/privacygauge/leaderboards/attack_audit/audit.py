@@ -535,7 +535,7 @@ def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
     yield _grid(f, "Attack", f"Above the {f.scored} that the attack had before.")
     if len(f.results) > 1:
         yield note(
-            f"All {count(len(f.results))} intervals hold together, at {rate(f.level)} (Bonferroni), "
+            f"All {count(len(f.results))} intervals hold together at {rate(f.level)} (Bonferroni), "
             "as in the verdict: among so many results one goes far by luck alone."
         )
     yield caution(about_scores(f))
