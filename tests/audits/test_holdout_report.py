@@ -91,6 +91,14 @@ def test_frames_have_a_row_for_each(bounded, attacked):
     assert (frame["bias_corrected_low"] <= frame["bias_low"]).all()
 
 
+def test_the_lines_of_the_table_have_the_interval_of_the_verdict(attacked):
+    said = "\n".join(lines_of(attacked, 100))
+    low, high = (
+        points(end) for end in (attacked.worst.corrected.low, attacked.worst.corrected.high)
+    )
+    assert said.count(f"({low} to {high}") == 2
+
+
 def test_terminals_of_every_width_are_served(bounded, attacked):
     for found in (bounded, attacked):
         for width in (40, 80, 100):

@@ -535,6 +535,11 @@ def rescore(
             for score, place in ((team.before, team.place_before), (team.after, team.place_after))
         )
         print(f"{team.account}: {before} before, {after} now")
+    if found.out_of_order:
+        print(
+            "Warning: the teams are now hardly better than a constant answer. Labels without ids "
+            "have to be in the order of the old ones."
+        )
     if found.left_out:
         print(f"Left out: {', '.join(found.left_out)}")
 

@@ -12,6 +12,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.leaderboards.history.scores import chance_scores
+from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from tests.thorough import times
 
 N = 1_000
@@ -66,6 +67,13 @@ def test_of_other_metrics_chance_is_not_known():
     found = chance_scores(history)
     assert isinstance(found, Skipped)
     assert "what random submissions score is not known" in found.reason
+    unsaid = audit_leaderboard(history_of_six(history.metric)).report().verdict.unsaid
+    assert "Whoever sent random submissions could not have been seen: the scores are" in unsaid
+
+
+def history_of_six(metric: str) -> History:
+    scores = np.linspace(0.3, 0.9, 30)
+    return in_time(None, ["a", "b", "c", "d", "e", "f"] * 5, scores, n=N, metric=metric)
 
 
 def contest(seed: int, classes: tuple[int, int], queries: int) -> History:

@@ -142,3 +142,58 @@ def test_a_column_called_as_the_metric_has_its_scores(tmp_path, head, metric):
 def test_one_submission_is_too_few_in_english():
     history = in_time(None, ["ann"], [0.5], n=10, n_classes=2)
     assert "1 submission is too few to show anything." in history_warnings(history)
+
+
+def test_a_leaderboard_says_that_it_is_no_history(tmp_path):
+    file = tmp_path / "leaderboard.csv"
+    file.write_text(EXPORTS["a leaderboard of Kaggle"])
+    found = read_history(file, n=400)
+    assert found.unknown == 2
+    assert any("2 other submissions are not in it" in text for text in history_warnings(found))
+    every = tmp_path / "all.csv"
+    every.write_text("team,entries,score\nann,2,0.6\nann,2,0.7\n")
+    assert read_history(every, n=400).unknown == 0
+
+
+PHASES = (
+    "Team Name,Challenge Phase,Status,Submitted At,Accuracy\n"
+    "ann,dev,finished,2026-03-14 09:00:01,0.61\nann,test,finished,2026-03-15 09:00:01,0.52\n"
+    "bea,dev,finished,2026-03-16 09:00:01,0.65\nbea,test,failed,2026-03-17 09:00:01,\n"
+)
+
+
+@pytest.mark.parametrize("name", ["Challenge Phase", "Phase"])
+def test_a_phase_is_chosen_where_there_are_several(tmp_path, name):
+    file = tmp_path / "evalai.csv"
+    file.write_text(PHASES.replace("Challenge Phase", name))
+    with pytest.raises(InputError, match=r"holds 2 phases, .*\(dev, test\): choose one with"):
+        read_history(file, n=400)
+    with pytest.raises(InputError, match="holds no phase 'final', got dev, test"):
+        read_history(file, n=400, phase="final")
+    assert read_history(file, n=400, phase="dev").scores.tolist() == [0.61, 0.65]
+    rows = np.random.default_rng(0).integers(0, 2, (4, 400))
+    np.save(tmp_path / "rows.npy", rows)
+    found = read_history(file, n=400, phase="dev", predictions=tmp_path / "rows.npy")
+    np.testing.assert_array_equal(found.answers, rows[[0, 2]])
+
+
+def test_labels_in_a_table_are_put_in_the_order_of_the_predictions(tmp_path):
+    truth = np.random.default_rng(2).integers(0, 3, 50)
+    folder = tmp_path / "predictions"
+    folder.mkdir()
+    table = pd.DataFrame({"Id": np.arange(50), "label": truth})
+    table.sample(frac=1, random_state=1).to_csv(folder / "one.csv", index=False)
+    table.sample(frac=1, random_state=2).to_csv(tmp_path / "labels.csv", index=False)
+    file = tmp_path / "history.csv"
+    file.write_text("submission,team,score\none,ann,1.0\n")
+    found = read_history(file, predictions=folder, labels=tmp_path / "labels.csv")
+    assert found.n_correct.tolist() == [50]
+    table.assign(Id=table["Id"] + 1).to_csv(tmp_path / "other.csv", index=False)
+    with pytest.raises(InputError, match="must have the ids of"):
+        read_history(file, predictions=folder, labels=tmp_path / "other.csv")
+    np.save(tmp_path / "rows.npy", truth[None])
+    with pytest.raises(InputError, match="leave the column id out"):
+        read_history(file, predictions=tmp_path / "rows.npy", labels=tmp_path / "labels.csv")
+    table[["label"]].to_csv(tmp_path / "plain.csv", index=False)
+    found = read_history(file, predictions=tmp_path / "rows.npy", labels=tmp_path / "plain.csv")
+    assert found.n_correct.tolist() == [50]

@@ -176,6 +176,8 @@ def test_who_climbed_on_the_public_score_is_found_end_to_end(tmp_path, capsys):
     # All of it was gained by one submission: a feature that did not last does that too.
     assert found["suspects"] == []
     assert [(x["detector"], x["accounts"]) for x in found["hints"]] == [("wide-gap", ["climber-0"])]
+    said = audit_leaderboard(read_history(file, n=400, n_private=800)).report().verdict.headline
+    assert said.startswith("climber-0 fell far below the public score on private points")
     worst = max(found["ended"]["teams"], key=lambda team: team["difference"])
     assert (worst["account"], worst["p_value"] < 1e-3) == ("climber-0", True)
     assert any("4 rows count for nothing" in text for text in found["warnings"])

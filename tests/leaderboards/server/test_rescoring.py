@@ -81,6 +81,17 @@ def test_with_the_same_labels_every_answer_is_the_same(place, guard, scope):
     board.close()
 
 
+@pytest.mark.parametrize("guard", ["exact", "ladder:0.05"])
+def test_labels_in_another_order_are_warned_of(place, guard):
+    board, _, _ = played(place("old.sqlite"), guard)
+    moved = np.random.default_rng(3).permutation(TRUTH)
+    assert rescore(board.engine, place("moved.sqlite"), moved).out_of_order
+    corrected = TRUTH.copy()
+    corrected[:9] = (corrected[:9] + 1) % M
+    assert not rescore(board.engine, place("corrected.sqlite"), corrected).out_of_order
+    board.close()
+
+
 @pytest.mark.parametrize("guard", GUARDS)
 def test_corrected_labels_without_a_hidden_account(place, guard):
     """As a board of the corrected labels that the hidden account never asked."""

@@ -535,14 +535,14 @@ def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
     yield _grid(f, "Attack", f"Above the {f.scored} that the attack had before.")
     if len(f.results) > 1:
         yield note(
-            f"Each interval holds individually, at {rate(f.level)}. Among {count(len(f.results))} "
-            "results one goes far by luck alone: the verdict allows for that (Bonferroni), this "
-            "table does not."
+            f"All {count(len(f.results))} intervals hold together at {rate(f.level)} (Bonferroni), "
+            "as in the verdict: among so many results one goes far by luck alone."
         )
     yield caution(about_scores(f))
     behind = (f.worst_behind(g.guard) for g in f.guards)
     told = "; ".join(
-        f"{plain(r.guard)}: {points_estimate(r.bias)} ({attack_title(r.attack)})" for r in behind
+        f"{plain(r.guard)}: {points_estimate(r.corrected)} ({attack_title(r.attack)})"
+        for r in behind
     )
     yield Plot(
         "biases",
@@ -558,7 +558,7 @@ def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
 
 def _grid(f: HoldoutAudit, head: str, note: str) -> Table:
     rows: list[dict[str, Content]] = [
-        {head: name, **{g.guard: points_estimate(f.of(name, g.guard).bias) for g in f.guards}}
+        {head: name, **{g.guard: points_estimate(f.of(name, g.guard).corrected) for g in f.guards}}
         for name in f.attacks
     ]
     return table("grid", f"Bias, in points of {f.scored}", rows, note)
@@ -574,7 +574,7 @@ def _each_table(f: HoldoutAudit) -> Table:
                 "Guard": r.guard,
                 f.scored.capitalize(): _share(r.accuracy),
                 "Before": percent(r.baseline),
-                "Bias, points": points_estimate(r.bias),
+                "Bias, points": points_estimate(r.corrected),
                 "Expected": DASH if r.expected is None else points(r.expected),
                 "Submissions": count(round(r.queries_used)),
             }
@@ -661,7 +661,7 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     place = np.arange(len(f.attacks), dtype=float)
     for i, guard in enumerate(f.guards):
-        found = [f.of(attack, guard.guard).bias for attack in f.attacks]
+        found = [f.of(attack, guard.guard).corrected for attack in f.attacks]
         value, low, high = (
             100 * np.array([getattr(e, end) for e in found]) for end in ("value", "low", "high")
         )

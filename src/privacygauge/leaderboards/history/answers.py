@@ -35,7 +35,7 @@ from privacygauge.leaderboards.history.scores import (
     share_by_custom,
 )
 from privacygauge.leaderboards.history.submitted import Answers, row_of
-from privacygauge.leaderboards.history.votes import Nearness, around, label_ranks
+from privacygauge.leaderboards.history.votes import Nearness, around, in_order, label_ranks
 
 NO_ANSWERS = "the submitted answers are not available"
 _SMALL = 2
@@ -157,6 +157,10 @@ class RandomRows:
     """(k,) Whether the submission's own frequencies do, and not equal ones; none without labels."""
     off: Floats
     """(k,) Excess of the score over that of such labels, in standard deviations."""
+    ignorant: Bools
+    """(k,) Whether score, and agreement with other accounts' models, are those of labels in random
+    order, however much an account's submissions agree with each other.
+    """
 
     @property
     def flags(self) -> Bools:
@@ -166,7 +170,8 @@ class RandomRows:
     @classmethod
     def none(cls, k: int) -> RandomRows:
         """Return that none of k submissions is."""
-        return cls(np.zeros(k, np.bool_), np.zeros(k, np.bool_), np.zeros(k))
+        no = np.zeros(k, np.bool_)
+        return cls(uniform=no, drawn=no, off=np.zeros(k), ignorant=no)
 
 
 def random_rows(history: History, near: Nearness) -> RandomRows:
@@ -174,10 +179,8 @@ def random_rows(history: History, near: Nearness) -> RandomRows:
 
     Notes
     -----
-    Let a submission have label c at a share q_c of the points, and the truth at a share p_c. In
-    random order it is right on ``n g`` points in the mean, g the sum of q_c p_c, with variance
-    ``n^2/(n - 1) (g - sum q p^2 - sum p q^2 + g^2)``. Baselines that draw labels by the frequency
-    of their classes score like this, far above 1/m where a class is frequent.
+    Baselines that draw labels by the frequency of their classes score as their labels in random
+    order do (`in_order`), far above 1/m where a class is frequent.
     """
     assert history.n_classes is not None
     m = history.n_classes
@@ -192,11 +195,11 @@ def random_rows(history: History, near: Nearness) -> RandomRows:
     # Agreements on s points with `others` submissions are binomial if all are independent.
     q = np.stack([np.bincount(row, minlength=m) for row in near.sample.astype(np.int64)]) / s
     # Weak models score like random labels on few points, and agree with other accounts' models.
-    strange = _agrees_with_others(history, near, candidates & ~inside, q) <= BAND
+    strange = _agrees_with_others(history, near, candidates & ~inside) <= BAND
     uniform = inside & (agreed <= limit) & (others > 0) & strange
     if history.labels is None:
-        return RandomRows(uniform, np.zeros(len(history), np.bool_), off)
-    by_order, deviation = _in_order(near.sample, q, history.labels[near.points])
+        return RandomRows(uniform, np.zeros(len(history), np.bool_), off, inside & strange)
+    by_order, deviation = in_order(near.sample, history.labels[near.points])
     inside = candidates & (np.abs(by_order) <= BAND + 0.5 / deviation) & strange
     same = q @ q[inside].T
     # A submission is not compared with itself.
@@ -204,27 +207,16 @@ def random_rows(history: History, near: Nearness) -> RandomRows:
     agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
     limit = s * same.sum(axis=1) + BAND * np.sqrt(s * (same * (1 - same)).sum(axis=1))
     drawn = inside & ~uniform & (agreed <= limit)
-    return RandomRows(uniform, drawn, np.where(drawn, by_order, off))
+    return RandomRows(uniform, drawn, np.where(drawn, by_order, off), inside)
 
 
-def _in_order(rows: Answers, q: Floats, truth: Answers) -> tuple[Floats, Floats]:
-    """Return the excess of agreements, (k,), over a random order's, in deviations, and these."""
-    s = len(truth)
-    p = np.bincount(truth.astype(np.int64), minlength=q.shape[1]) / s
-    g = q @ p
-    variance = s**2 / max(1, s - 1) * (g - q @ p**2 - q**2 @ p + g**2)
-    # A file with one label throughout has no order, and no variance.
-    deviation = np.sqrt(np.maximum(variance, 1e-12))
-    agreed = np.count_nonzero(rows == truth, axis=1)
-    return (agreed - s * g) / deviation, deviation
-
-
-def _agrees_with_others(history: History, near: Nearness, models: Bools, q: Floats) -> Floats:
+def _agrees_with_others(history: History, near: Nearness, models: Bools) -> Floats:
     """Return how far agreement with the others' majority, (k,), is beyond a random order's.
 
     The majority is that of the `models`, (k,), of other accounts; 0 where they have too few.
     """
-    m = q.shape[1]
+    assert history.n_classes is not None
+    m = history.n_classes
     found = np.zeros(len(history))
     # Number of models with each label at each point: of all, and of each account in turn.
     every = _label_counts(near.sample[models], m)
@@ -233,7 +225,7 @@ def _agrees_with_others(history: History, near: Nearness, models: Bools, q: Floa
         if np.count_nonzero(models & ~own) < _FEWEST:
             continue
         others = every - _label_counts(near.sample[models & own], m)
-        found[own] = _in_order(near.sample[own], q[own], others.argmax(axis=0))[0]
+        found[own] = in_order(near.sample[own], others.argmax(axis=0))[0]
     return found
 
 
@@ -294,6 +286,8 @@ class NeighbourPredictions:
 
     flags: Bools
     """(k,) Whether a submission is as unpredictable as coin flips."""
+    trial: Ints
+    """(k,) First submission of those that are judged together: of few contested points each."""
     contested: Ints
     """(k,) Number of sampled points on which the others disagree."""
     hits: Ints
@@ -306,8 +300,18 @@ class NeighbourPredictions:
     """Number of sampled points."""
 
 
-def coins(history: History, near: Nearness) -> NeighbourPredictions:
-    """Predict every submission from the account's others around it."""
+def coins(history: History, near: Nearness, ignorant: Bools) -> NeighbourPredictions:
+    """Predict every submission from the account's others around it.
+
+    Parameters
+    ----------
+    history : History
+    near : Nearness
+    ignorant : array of shape (k,)
+        Submissions that know nothing of the points: a few labels changed in a constant file, or in
+        random ones, are queries. They are judged together with the next ones, as many as are needed
+        for enough contested points. Models that know something need as many by themselves.
+    """
     k = len(history)
     # Columns: contested points, hits, hits of a guess, and their variance.
     table = np.zeros((k, 4))
@@ -318,10 +322,24 @@ def coins(history: History, near: Nearness) -> NeighbourPredictions:
             if len(others) >= _FEWEST:
                 table[of[place]] = _majority_hits(codes[place], codes[others], counts)
     contested, hits, guess, variance = table.T
-    enough = contested >= _CONTESTED
-    flags = enough & (hits <= guess + BAND * np.sqrt(variance))
+    trial = np.arange(k)
+    for code in range(len(history.names)):
+        few = (contested > 0) & (contested < _CONTESTED) & ignorant & (history.codes == code)
+        first = -1
+        total = _CONTESTED
+        for row in np.flatnonzero(few):
+            if total >= _CONTESTED:
+                first = int(row)
+                total = 0
+            trial[row] = first
+            total += contested[row]
+    contested_in, hits_in, guess_in, variance_in = (
+        np.bincount(trial, weights=column, minlength=k)[trial] for column in table.T
+    )
+    enough = contested_in >= _CONTESTED
     return NeighbourPredictions(
-        flags=flags,
+        flags=enough & (hits_in <= guess_in + BAND * np.sqrt(variance_in)),
+        trial=trial,
         contested=contested.astype(np.int64),
         hits=hits.astype(np.int64),
         guess=guess,
@@ -404,7 +422,8 @@ def random_changes(
         of = np.flatnonzero((history.codes == code) & near.fresh)
         flags = found.flags[of]
         odd = _plausible(history, found, of[flags]) and not shared.covers(code, of[flags])
-        log_p = log_excess(flags, _QUARTER) if odd else 0.0
+        # Submissions that are judged together are one trial.
+        log_p = log_excess(flags[found.trial[of] == of], _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
         evidence.append(
             Evidence(

@@ -167,11 +167,11 @@ CHANCE_SCORES = Detector(
     needs="the number of classes",
     null=(
         "At most half of an account's submissions score within 3.3 standard deviations of 1/m (of "
-        "areas under the curve, 1/2), or where at least five accounts exceed that, the share that "
-        "three in four of them keep to, up to two thirds. One file for each class counts for "
-        "nothing. Their mean must be at 1/m and their spread binomial, no wider and no narrower, "
-        "and no score may follow from those before: the scores of one weak model lie closer "
-        "together, or rise, so that a hard task is not taken for an attack."
+        "areas under the curve, 1/2), or where at least five accounts exceed that and send other "
+        "submissions too, the share that three in four of them keep to, up to two thirds. One file "
+        "for each class counts for nothing. Their mean must be at 1/m and their spread binomial, "
+        "no wider and no narrower, and no score may follow from those before: the scores of one "
+        "weak model lie closer together, or rise, so that a hard task is not taken for an attack."
     ),
     limits=(
         "A broken pipeline that submits again and again scores like this too, and so does a team "
@@ -200,9 +200,9 @@ RANDOM = Detector(
         "At most a tenth of the submissions score within 3.3 standard deviations of 1/m and agree "
         "with the others that do, and with the majority of other accounts' models, in no more than "
         "1/m of the points; or half of them where labels are drawn by their own frequencies, as "
-        "baselines do. Where at least five accounts exceed that, they follow a custom: the share "
-        "that three in four of them keep to, up to two thirds. Their mean and spread must be those "
-        "of random labels."
+        "baselines do. Where at least five accounts exceed that, and send other submissions too, "
+        "they follow a custom: the share that three in four of them keep to, up to two thirds. "
+        "Their mean and spread must be those of random labels."
     ),
     limits=(
         "Whoever submits random files for no purpose is found as well. Many accounts that each "
@@ -220,7 +220,9 @@ COINS = Detector(
         "of those is right about it no more often than a guess among theirs. Honest models "
         "disagree at some points far more than at others, which makes them predictable. Points on "
         "which three in four of the other accounts waver likewise are ties of the task, and "
-        "accuse nobody."
+        "accuse nobody. Where an account's files know nothing of the other points, such as one "
+        "label everywhere but on a few, as many of them are judged together as have fifty of these "
+        "points."
     ),
     limits="A model that breaks many ties at random does the same where no others do.",
 )
@@ -266,7 +268,9 @@ SETTLED = Detector(
         "others, its best answer is right no more often than where all of them agree, or than "
         "their majority, or than the best of them: what models disagree on is hard. An answer "
         "that changes more than one in fifty of the points where all agree is another model, and "
-        "left out; so are earlier files three times as far from the majority as usual. Other "
+        "left out; so are earlier files three times as far from the majority as usual. Where all "
+        "agree and the answer knows nothing, but four in five of the contested points, it may be "
+        "no better than the best of them. Other "
         "accounts' files that are as near to it as the account's own count with them."
     ),
     limits="Contested points that get easy at once, after a mended mistake, may look the same.",

@@ -199,6 +199,12 @@ def history_warnings(history: History) -> tuple[str, ...]:
             f"{history.left_out:,} rows count for nothing: made after the deadline, or without "
             "a score."
         )
+    if history.unknown:
+        found.append(
+            f"This is a leaderboard and no history: it has the best of each account, and "
+            f"{history.unknown:,} other submissions are not in it. What choosing among them gains "
+            "is not known, and no climb can be seen: give the rows of all submissions."
+        )
     if history.percentages:
         found.append(
             "The scores are neither shares nor right answers, and all lie in 0..100: they were "
@@ -340,10 +346,10 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         )
         return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
-    flips = by_answers.coins(history, near)
     random = by_answers.RandomRows.none(len(history))
     if history.n_classes is not None and history.counted:
         random = by_answers.random_rows(history, near)
+    flips = by_answers.coins(history, near, random.ignorant)
     return _gather_evidence(
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),

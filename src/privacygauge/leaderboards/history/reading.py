@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core import checks
 from privacygauge.datasets.archives import require_once
 from privacygauge.datasets.reading import (
     LINES,
@@ -79,6 +80,8 @@ PLATFORMS = {
     ),
     "score": ("publicscore", "accuracy"),
     "private": ("privatescore",),
+    "phase": ("phasename", "challengephase"),
+    "sent": ("submissioncount", "entries", "numberofentries"),
 }
 """Our columns, and their names in exports of platforms (Kaggle, EvalAI, Codabench, DrivenData), in
 lower-case letters alone; the first that exists counts.
@@ -183,8 +186,12 @@ VOIDED = "voided"
 """Whether the owner has voided the submission."""
 SENT_BY = "sent_by"
 """Account that sent the submission, before mergers."""
+PHASE = "phase"
+"""Phase of a contest, of which each has its own test set."""
+SENT = "sent"
+"""Number of submissions that a team made, where each has one row: a leaderboard."""
 _OF_LOG = (NUMBER, GUARD, METRIC, EXACT, VOIDED, SENT_BY)
-_KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, *_OF_LOG, PRIVATE, SELECTED)
+_KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, *_OF_LOG, PRIVATE, SELECTED, PHASE)
 
 
 def read_history(
@@ -197,6 +204,7 @@ def read_history(
     metric: str | None = None,
     n_private: int | None = None,
     n_smaller: int | None = None,
+    phase: str | None = None,
 ) -> History:
     """Return the history in a file.
 
@@ -212,10 +220,10 @@ def read_history(
         ``voided``, true for submissions that the owner has voided; ``sent_by``, the account that
         sent a submission, where ``account`` is the one that it was merged into;
         ``private``, the score that decided in the end; ``selected``, true for the submissions that
-        a team chose to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of
-        labels. Alternatively, the unchanged columns of Meta Kaggle's table Submissions (`NAMES`)
-        for one contest; the scores of a metric that is an error are then errors, of which less is
-        better.
+        a team chose to be judged by; ``phase``, of which one is read; and, in JSON lines and
+        Parquet, ``predictions``, a list of labels. Alternatively, the unchanged columns of Meta
+        Kaggle's table Submissions (`NAMES`) for one contest; the scores of a metric that is an
+        error are then errors, of which less is better.
     n : int, optional
         Number of points of the test set; default: taken from labels or predictions.
     n_classes : int, optional
@@ -226,7 +234,8 @@ def read_history(
         places of its columns among all labels, or a folder with a file of each submission's name:
         .npy, or .csv with a column of labels, perhaps beside one ``id``.
     labels : Path, optional
-        Hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
+        Hidden labels: .npy of shape (n,), .npz with one array ``labels``, or a table with one
+        column of labels, perhaps beside ``id``.
     metric : str, optional
         Name of the metric, as `metric_named` reads it, if no column holds it.
     n_private : int, optional
@@ -234,6 +243,8 @@ def read_history(
     n_smaller : int, optional
         Number of points of the smaller class, for areas under the curve; default: counted in the
         labels.
+    phase : str, optional
+        Phase whose submissions are read; needed where the file has several.
 
     Raises
     ------
@@ -255,13 +266,25 @@ def read_history(
             rows = [row for row in rows if all(_is_given(row.get(name)) for name in scored_by)]
     if not rows:
         raise InputError(f"{path} holds no submissions")
+    left_out = len(given) - len(rows)
+    inside = _in_phase(rows, path, phase)
+    rows = [row for row, is_inside in zip(rows, inside, strict=True) if is_inside]
     missing = [name for name in COLUMNS if name not in rows[0]]
     if missing:
         raise InputError(
             f"{path} must have the columns {', '.join(COLUMNS)}, {', '.join(missing)} is missing"
         )
-    answers = _inline(rows, path) if predictions is None else _answers(predictions, rows)
-    truth = None if labels is None else _labels(labels, predictions)
+    ids: NDArray[Any] | None = None
+    if predictions is None:
+        answers = _inline(rows, path)
+    elif predictions.is_dir():
+        answers, ids = _folder(predictions, rows)
+    else:
+        answers = _answers(predictions, rows)
+        # An array has the rows of all phases.
+        if len(answers) == len(inside) > len(rows):
+            answers = answers[inside]
+    truth = None if labels is None else _labels(labels, predictions, ids)
     size = n
     if size is None and truth is not None:
         size = len(truth)
@@ -298,9 +321,12 @@ def read_history(
     # Further columns are put in the order that `in_time` gave the others.
     order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
     voided = [is_true(row.get(VOIDED)) for row in rows]
+    sent = [_int_or_zero(row.get(SENT)) for row in rows]
     history = replace(
         history,
-        left_out=len(given) - len(rows),
+        # One row for each of several teams, of which some made more.
+        unknown=max(0, sum(sent) - len(rows)) if len(history.names) == len(rows) else 0,
+        left_out=left_out,
         n_smaller=history.n_smaller if n_smaller is None else n_smaller,
         voided=np.array(voided)[order] if VOIDED in rows[0] else None,
         sent_by=tuple(str(rows[i].get(SENT_BY) or history.accounts[place])
@@ -348,6 +374,20 @@ def _rename_columns(rows: Sequence[Row], metric: str | None = None) -> list[Row]
     if "account" not in renamed[0] and all(name in plain for name in _OWN_LIST):
         return [{**row, "account": OWN} for row in renamed]
     return renamed
+
+
+def _in_phase(rows: Sequence[Row], path: Path, phase: str | None) -> list[bool]:
+    """Return which rows are of a phase: all, where there is one only and none is asked for."""
+    named = [str(row.get(PHASE) or "").strip() for row in rows]
+    phases = sorted(set(named))
+    if phase is None and len(phases) > 1:
+        raise InputError(
+            f"{path} holds {len(phases)} phases, each with its own test set "
+            f"({checks.short_list(phases)}): choose one with --phase"
+        )
+    if phase is not None and phase not in phases:
+        raise InputError(f"{path} holds no phase {phase!r}, got {checks.short_list(phases)}")
+    return [phase in (None, name) for name in named]
 
 
 def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
@@ -524,8 +564,6 @@ def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
 
 
 def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
-    if path.is_dir():
-        return _folder(path, rows)
     arrays = {name: array for name, array in _arrays(path, "predictions").items() if name != POINTS}
     if len(arrays) == 1 and next(iter(arrays.values())).ndim == 2:
         return next(iter(arrays.values()))
@@ -539,8 +577,8 @@ def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
     return _stack_predictions([arrays[name] for name in names], names)
 
 
-def _folder(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
-    """Return the labels in the files of a folder, (k, n), each put in the order of the ids."""
+def _folder(path: Path, rows: Sequence[Row]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the labels in the files of a folder, (k, n), in the order of the ids, and these."""
     names = [str(row.get(SUBMISSION, "")) for row in rows]
     files = {file.name: file for file in sorted(path.iterdir()) if file.is_file()}
     stems = {file.stem: file for file in files.values()}
@@ -556,22 +594,48 @@ def _folder(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
         if not is_csv(file):
             found.append(read_array(file, "predictions"))
             continue
-        table: Any = read_content(file, "predictions", names=("id",))
-        others = [column for column in table.columns if column != "id"]
-        if len(others) != 1:
-            raise InputError(f"{file} must have one column of labels beside id, got {len(others)}")
-        if "id" in table.columns:
-            table = table.sort_values("id", kind="stable")
-            own = table["id"].to_numpy()
-            if ids is not None and not np.array_equal(ids, own):
-                raise InputError(f"{file} must have the ids of the other files, and each once")
-            ids = own
-        found.append(table[others[0]].to_numpy())
-    return _stack_predictions(found, names)
+        row, own = _column_of_labels(file, "predictions")
+        if ids is not None and own is not None and not np.array_equal(ids, own):
+            raise InputError(f"{file} must have the ids of the other files, and each once")
+        ids = own if ids is None else ids
+        found.append(row)
+    return _stack_predictions(found, names), ids
 
 
-def _labels(path: Path, predictions: Path | None) -> NDArray[Any]:
-    """Return the hidden labels, (n,), on the points that predictions are about."""
+def _column_of_labels(path: Path, what: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the labels of a table, (n,), in the order of its ids, and these if it has any."""
+    table: Any = read_content(path, what, names=_IDS)
+    named = [column for column in table.columns if column in _IDS]
+    others = [column for column in table.columns if column not in _IDS]
+    if len(others) != 1 or len(named) > 1:
+        raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")
+    if not named:
+        return table[others[0]].to_numpy(), None
+    table = table.sort_values(named[0], kind="stable")
+    return table[others[0]].to_numpy(), table[named[0]].to_numpy()
+
+
+_IDS = ("id", "ID", "Id")
+"""Names of a column that names the points."""
+
+
+def _labels(path: Path, predictions: Path | None, ids: NDArray[Any] | None) -> NDArray[Any]:
+    """Return the hidden labels, (n,), on the points that predictions are about.
+
+    `ids` are those of the predictions, in their order.
+    """
+    if path.suffix.lower() not in (".npy", ".npz"):
+        labels, own = _column_of_labels(path, "labels")
+        if own is None:
+            return labels
+        if ids is None and predictions is not None:
+            raise InputError(
+                f"{path} has ids, and {predictions} has none to put them in its order: leave the "
+                "column id out, in the order of the predictions"
+            )
+        if ids is not None and not np.array_equal(ids, own):
+            raise InputError(f"{path} must have the ids of {predictions}, and each once")
+        return labels
     arrays = _arrays(path, "labels")
     if len(arrays) != 1:
         raise InputError(f"{path} must hold one array of labels, got {len(arrays)}")

@@ -70,6 +70,8 @@ class History:
     """Number of points of the smaller class, at least 1, for areas under the curve; None if
     unknown. Counted in the labels where they are there.
     """
+    unknown: int = 0
+    """Submissions that a leaderboard counts, of which it shows the best of each team only."""
     percentages: bool = False
     """Whether scores or private scores were numbers up to 100, read as percentages."""
 

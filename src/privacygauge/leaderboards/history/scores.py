@@ -291,14 +291,18 @@ def share_by_custom(shares: Floats, group: Sequence[int], least: float) -> float
     -------
     float
         At least `least`. Where few accounts exceed it, the median of the accounts beside the group,
-        up to a half. Where at least `TEAMS` do, they follow a custom: the share that three in four
-        of them keep to, up to `CUSTOM`. A group's own accounts count for it, or half of a course
-        that does as it was asked would be measured by the other half.
+        up to a half. Where at least `TEAMS` do, and send other submissions too, they follow a
+        custom: the share that three in four of them keep to, up to `CUSTOM`. A group's own accounts
+        count for it, or half of a course that does as it was asked would be measured by the other
+        half.
     """
     beside = np.delete(shares, list(group))
-    if np.count_nonzero(shares > least) >= TEAMS:
-        followers = shares if len(group) > 1 else beside
-        usual = float(np.quantile(followers[followers > least], _HIGH))
+    # Baselines are sent beside models: who sends nothing else does not show what others do.
+    follows = (shares > least) & (shares < 1)
+    if np.count_nonzero(follows) >= TEAMS:
+        # A lone account is measured by the others.
+        follows[list(group)] &= len(group) > 1
+        usual = float(np.quantile(shares[follows], _HIGH))
         return max(least, min(CUSTOM, usual))
     return max(least, min(_CHANCE, float(np.median(beside)))) if len(beside) else least
 
@@ -359,6 +363,9 @@ def chance_scores(
 
     def usual(group: Sequence[int]) -> float:
         beside = np.delete(levels, list(group))
+        # Of all accounts together, enough of them show by themselves that the task is hard.
+        if not len(beside) and len(levels) >= TEAMS:
+            beside = levels
         # Where good accounts are hardly beyond the band, a weak one is within it without cheating.
         if len(beside) and np.quantile(beside, _GOOD) <= 1.5 * BAND:
             return 1.0

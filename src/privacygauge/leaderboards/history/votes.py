@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2, hypergeom
 from scipy.stats import t as student
 
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.leaderboards.history.evidence import OTHERS_VOTE, SETTLED, VOTE, Evidence
 from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history.scores import BAND
 from privacygauge.leaderboards.history.submitted import (
     Answers,
     Rows,
@@ -30,8 +31,6 @@ POINTS = 2_048
 """Size of the sample of points on which all pairs of submissions are compared."""
 _CANDIDATES = 256
 """Number of earlier submissions, the nearest on the sample, that are compared on all points."""
-_CONSTANT = 0.9
-"""Share of the points with one label from which a file is a constant baseline."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +49,15 @@ class Nearness:
     """(k,) Nearest earlier submission with other answers; -1 if there is none."""
     distance: Ints
     """(k,) Number of points that differ from the nearest one; -1 if there is none."""
+    constant: Bools
+    """(k,) Whether one label is the answer on all points: such a baseline tells how frequent its
+    label is, and nothing about any point. One other label makes a query of it.
+    """
 
     @property
     def fresh(self) -> Bools:
         """(k,) Whether the answers are new."""
         return np.asarray(self.copy_of == np.arange(len(self.copy_of)))
-
-    @property
-    def constant(self) -> Bools:
-        """(k,) Whether one label is the answer on nearly all sampled points.
-
-        Such a baseline tells how frequent its label is, and nothing about any point.
-        """
-        counts = [np.unique(row, return_counts=True)[1].max() for row in self.sample]
-        return np.asarray(np.array(counts) >= _CONSTANT * len(self.points))
 
 
 def nearness(history: History, rng: np.random.Generator) -> Nearness:
@@ -91,6 +85,7 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     copy_of = first_copies(answers)
     found = [_nearest(answers, agreement, copy_of, i) for i in range(len(answers))]
     near, distance = (np.array(column, np.int64) for column in zip(*found, strict=True))
+    every = (row_of(answers, i) for i in range(len(answers)))
     return Nearness(
         points=points,
         sample=sample,
@@ -98,6 +93,7 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
         copy_of=copy_of,
         nearest=near,
         distance=distance,
+        constant=np.array([bool((row == row[0]).all()) for row in every]),
     )
 
 
@@ -111,6 +107,25 @@ def label_ranks(rows: Answers) -> Ints:
     np.cumsum(ranked[1:] != ranked[:-1], axis=0, out=ranks[1:])
     np.put_along_axis(codes, order, ranks, axis=0)
     return codes
+
+
+def in_order(rows: Answers, truth: Answers) -> tuple[Floats, Floats]:
+    """Return the excess of agreements, (k,), over a random order's, in deviations, and these.
+
+    Let a row have label c at a share q_c of the n points, and the truth at a share p_c. In random
+    order they agree on ``n g`` points in the mean, g the sum of q_c p_c, with variance
+    ``n^2/(n - 1) (g - sum q p^2 - sum p q^2 + g^2)``.
+    """
+    n = len(truth)
+    m = 1 + int(max(truth.max(), rows.max(initial=0)))
+    p = np.bincount(truth.astype(np.int64), minlength=m) / n
+    q = np.stack([np.bincount(row.astype(np.int64), minlength=m) for row in rows]) / n
+    g = q @ p
+    variance = n**2 / max(1, n - 1) * (g - q @ p**2 - q**2 @ p + g**2)
+    # A file with one label throughout has no order, and no variance.
+    deviation = np.sqrt(np.maximum(variance, 1e-12))
+    agreed = np.count_nonzero(rows == truth, axis=1)
+    return (agreed - n * g) / deviation, deviation
 
 
 def around(codes: Ints, size: int) -> Iterator[tuple[Ints, Answers]]:
@@ -166,6 +181,8 @@ is another model, which may be better everywhere.
 """
 _SHARE = 0.75
 """Share of the earlier submissions: a point is contested if the majority has no more."""
+_SURE = 0.8
+"""Share of right answers on contested points that nobody has who knows nothing of the others."""
 _BROKEN = 3.0
 """Multiple of the usual distance from the majority beyond which files count as broken."""
 _ANSWERS = 10
@@ -173,8 +190,10 @@ _ANSWERS = 10
 _FEW = 5
 """Minimum number of random queries of an account: broken files are rare but honest."""
 _WIDE = 0.001
-# Level at which changes are too spread in number, smallest p-value, and result of no test.
+# Level at which changes are too spread in number, smallest p-value, relative error of sums of
+# squares, and result of no test.
 _LEAST = 1e-300
+_ROUNDING = 1e-9
 _NOTHING = (1.0, 0.0, 0.0)
 
 
@@ -304,9 +323,9 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
         accuracy = history.n_correct[answer] / history.n
         # An honest answer agrees with queries that are random at every point by this slope.
         honest = max(0.0, (m * accuracy - 1) / (m - 1))
-    # A perfect fit leaves no error to compare the slope with.
-    if left == 0:
-        return (_LEAST if slope > honest else 1.0), slope
+    # A perfect fit leaves no error but that of rounding to compare the slope with.
+    if left <= _ROUNDING * float((agreed**2).mean()):
+        return (_LEAST if slope > honest + _ROUNDING else 1.0), slope
     return float(student.sf((slope - honest) / math.sqrt(left / power), freedom)), slope
 
 
@@ -378,5 +397,9 @@ def _settled_p(
     gained = int(np.count_nonzero(right & ~known & contested))
     lost = int(np.count_nonzero(~right & known & contested))
     better = float(binom.sf(gained - 1, gained + lost, 0.5)) if gained else 1.0
-    # A finding needs both to be unlikely, so the larger of the two is a p-value.
-    return max(harder, better, _LEAST), inside / size, (hits - inside) / (total - size)
+    # A finding needs both to be unlikely, so the larger of the two is a p-value. An answer that
+    # knows nothing where earlier ones agree owes what it knows to them, and may be no better.
+    known_elsewhere, deviation = in_order(answer[None, agreed], labels[agreed])
+    blind = inside >= _SURE * size and known_elsewhere[0] <= BAND + 0.5 / deviation[0]
+    p = harder if blind else max(harder, better)
+    return max(p, _LEAST), inside / size, (hits - inside) / (total - size)

@@ -11,7 +11,13 @@ import numpy as np
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.kinds.session import Session
-from privacygauge.leaderboards.history.evidence import ALL, FINAL_GAP, UNDECIDED
+from privacygauge.leaderboards.history.evidence import (
+    ALL,
+    CHANCE_SCORES,
+    FINAL_GAP,
+    UNDECIDED,
+    WIDE_GAP,
+)
 from privacygauge.leaderboards.history.findings import (
     CorrectedTest,
     HistoryFindings,
@@ -208,6 +214,11 @@ def verdict(f: LeaderboardAudit) -> Verdict:
             "climbing on the public score without private scores: it does not follow that there "
             "was no attack. They are taken to be better the higher they are."
         )
+    for skipped in f.missing:
+        if skipped.name == CHANCE_SCORES.title and f.tests:
+            unsaid += (
+                f" Whoever sent random submissions could not have been seen: {skipped.reason}."
+            )
     said = tuple(_sentences(f))
     return Verdict(
         grade=found,
@@ -257,9 +268,19 @@ def headline(f: LeaderboardAudit) -> str:
         return f"It cannot be told: {f.errors[:1].lower()}{f.errors[1:]}"
     if not f.findings and f.hints:
         names = dict.fromkeys(name for hint in f.hints for name in hint.accounts)
+        fell = tuple(
+            name for hint in f.hints if hint.detector is WIDE_GAP for name in hint.accounts
+        )
+        others = tuple(name for name in names if name not in fell)
+        if fell:
+            return (
+                f"{plain(first_names(fell, _MOST_NAMED))} fell far below the public score on "
+                "private points, beside the other teams; worth a look, and no finding"
+                f"{f', as is {plain(first_names(others, _MOST_NAMED))}' if others else ''}"
+            )
         return (
             "Nothing stands out that honest work would hardly make; worth a look: "
-            f"{plain(first_names(tuple(names), _MOST_NAMED))}"
+            f"{plain(first_names(others, _MOST_NAMED))}"
         )
     if not f.findings:
         return "Nothing stands out: no submissions that honest work would hardly make"

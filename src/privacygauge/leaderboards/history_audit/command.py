@@ -58,6 +58,10 @@ class LogRequest(Request):
         "Of an AUC, number of examples of the smaller class among those of --n. Default: counted "
         "in --labels.",
     )
+    phase: str | None = asks(
+        "NAME",
+        "Phase whose submissions are looked at. Default: the only one of HISTORY.",
+    )
     predictions: str | None = asks(
         "FILE",
         "Submitted labels: .npy of shape (submissions, N) in the order of HISTORY, or .npz with "
@@ -67,8 +71,8 @@ class LogRequest(Request):
     )
     labels: str | None = asks(
         "FILE",
-        "Hidden labels: .npy or .npz, to replay the history under every guard. No output contains "
-        "them.",
+        "Hidden labels: .npy, .npz or a table with one column, perhaps beside id, to replay the "
+        "history under every guard. No output contains them.",
         role=Role.FILE,
     )
     guards: tuple[str, ...] = option(
@@ -101,6 +105,7 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
         metric=asked.metric,
         n_private=asked.n_private,
         n_smaller=asked.n_smaller,
+        phase=asked.phase,
     )
     return audit_leaderboard(
         history,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -340,6 +340,14 @@ class RescoredBoard:
     """Hidden accounts; their submissions are not on the new board."""
     moved: tuple[MovedTeam, ...] = ()
     """Teams with a new place or score, by their new place."""
+    out_of_order: bool = False
+    """Whether the teams together have lost three quarters of what they had above a constant answer,
+    by the same metric: labels in another order than the board's points do that.
+    """
+
+
+_LEFT = 0.25
+"""Share of what teams had above a constant answer that labels in another order may leave."""
 
 
 def rescore(
@@ -431,9 +439,27 @@ def rescore(
                 new.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
                 new.execute(insert(BOARD).values(begun))
                 _insert(new, NAMES, old.execute(select(NAMES)).mappings().all())
-                return _copy_contest(old, new, board_of(begun_board(new), truth, engine, measure))
+                board = board_of(begun_board(new), truth, engine, measure)
+                found = _copy_contest(old, new, board)
+                if measure.name != before.name or hidden.ids is not None:
+                    return found
+                return replace(found, out_of_order=_fell_to_guesses(old, new, board))
         finally:
             engine.dispose()
+
+
+def _fell_to_guesses(old: Connection, new: Connection, board: Board) -> bool:
+    """Return whether teams have hardly anything left above a constant answer that they had."""
+    constant = board.holdout.metric.chance(board.holdout.labels)
+    now = _places(new)
+    # (before, after) of every team that was better than a constant.
+    pairs = [
+        (score - constant, (now[name][1] or 0.0) - constant)
+        for name, (_, score) in _places(old).items()
+        if score is not None and score > constant and name in now
+    ]
+    before, after = (sum(side) for side in zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
+    return after < _LEFT * before
 
 
 def _require_no_board(connection: Connection, name: str) -> None:
