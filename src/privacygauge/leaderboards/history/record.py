@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -181,19 +182,29 @@ class History:
         return self.step == 1.0
 
 
+class KnownOfTestSet(TypedDict, total=False):
+    """Facts about a test set that a history may come with, as fields of `History`."""
+
+    n_classes: int | None
+    """At least 2; default: counted in the labels and answers."""
+    labels: ArrayLike | None
+    """(n,) Hidden labels, integers from 0."""
+    guard: str | None
+    """Guard that gave the scores, or the answers shown."""
+    metric: str
+    """Metric of the scores; default: accuracy."""
+
+
 def in_time(
     times: ArrayLike | None,
     accounts: Sequence[object],
     scores: ArrayLike,
     *,
     n: int,
-    n_classes: int | None = None,
     answers: ArrayLike | StoredAnswers | None = None,
-    labels: ArrayLike | None = None,
     numbers: Sequence[int] | None = None,
-    guard: str | None = None,
     shown: ArrayLike | None = None,
-    metric: str = "accuracy",
+    **known: Unpack[KnownOfTestSet],
 ) -> History:
     """Return a history from columns in any order.
 
@@ -208,21 +219,15 @@ def in_time(
         (`are_percentages`).
     n : int
         Number of points of the test set.
-    n_classes : int, optional
-        At least 2; default: counted in the labels and answers.
     answers : array_like of shape (k, n) or StoredAnswers, optional
         Submitted labels, integers from 0; stored ones are in the order of time already.
-    labels : array_like of shape (n,), optional
-        Hidden labels, integers from 0.
     numbers : sequence of int, length k, optional
         Order, if it is known better than by the times: a clock may have been set back. A time
         before that of an earlier submission is then replaced by the latter.
-    guard : str, optional
-        Guard that gave the scores, or `shown`.
     shown : array_like of shape (k,), optional
         Answers of the guard, if the scores are the exact ones behind it.
-    metric : str
-        Metric of the scores.
+    **known
+        `n_classes`, `labels`, `guard` and `metric`, as in `KnownOfTestSet`.
     """
     names = tuple(str(account) for account in accounts)
     k = len(names)
@@ -236,7 +241,10 @@ def in_time(
         raise InputError(
             f"answers must have a row for each of the {k} submissions, got the shape {rows.shape}"
         )
+    labels = known.get("labels")
     truth = None if labels is None else checks.classes(labels, "labels")
+    n_classes = known.get("n_classes")
+    metric = known.get("metric", "accuracy")
     return History(
         accounts=tuple(names[i] for i in order),
         scores=as_shares(scores, n, k, metric=metric)[order],
@@ -245,7 +253,7 @@ def in_time(
         times=when,
         answers=stored if rows is None else rows[order],
         labels=truth,
-        guard=guard,
+        guard=known.get("guard"),
         shown=None if shown is None else checks.floats(shown, "shown", length=k)[order],
         metric=metric,
         percentages=are_percentages(scores, n, metric),
