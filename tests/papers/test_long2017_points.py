@@ -29,7 +29,7 @@ def table(monkeypatch):
     )
     monkeypatch.setattr(long2017_figures, "play_distance_attack", lambda *_: found)
     monkeypatch.setattr(long2017_figures, "notes_of", lambda *_: ())
-    return long2017_figures.long_fig4(Effort())
+    return long2017_figures.models_figure("long-fig4", "Figure 4", "Purchase", Effort())
 
 
 def test_bands_count_each_record_once(table):

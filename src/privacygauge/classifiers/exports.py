@@ -28,6 +28,7 @@ from privacygauge.classifiers.predictions import (
 )
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.datasets.parsing import text_order
 from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
 
@@ -806,16 +807,7 @@ def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str
         # Two columns stand for one class, such as 2 and 2.0.
         if len(by_class) < len(named):
             return None
-    return {text: by_class[text] for text in sorted(by_class, key=_in_order)}
-
-
-def _in_order(text: str) -> tuple[int, float, str]:
-    """Sort key for class labels: numbers by value, then texts."""
-    try:
-        number = float(text)
-    except ValueError:
-        return 1, 0.0, text
-    return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
+    return {text: by_class[text] for text in sorted(by_class, key=text_order)}
 
 
 def _by_bare_name(
@@ -832,7 +824,7 @@ def _by_bare_name(
     if columns is None:
         return None
     # In the order of numbers where the names are numbers.
-    texts = sorted(columns, key=_in_order)
+    texts = sorted(columns, key=text_order)
     keys = [columns[text] for text in texts]
     try:
         values = _columns(given, keys, name)

@@ -1,4 +1,4 @@
-"""Numbers from amounts and dates in text form."""
+"""Numbers from amounts and dates in text form, and the order of texts that may be numbers."""
 
 from __future__ import annotations
 
@@ -192,3 +192,12 @@ def _dates(texts: list[str], form: re.Pattern[str]) -> NDArray[np.datetime64] | 
     except ValueError:  # such as the 30th of February
         return None
     return local - np.array(ahead, "timedelta64[m]") if found else None
+
+
+def text_order(text: str) -> tuple[int, float, str]:
+    """Return a sort key for categories: numbers first, 2 before 10, then texts."""
+    try:
+        number = float(text)
+    except ValueError:
+        return 1, 0.0, text
+    return (0, number, text) if np.isfinite(number) else (1, 0.0, text)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import url_of
-from privacygauge.runs.options import Options, OptionSpec, Role, asks, is_keyword_only
+from privacygauge.runs.options import DOC, Options, OptionSpec, Role, asks
 from privacygauge.runs.source import PROGRAM, absolute
 
 _READ = (Role.FILE, Role.MODEL)
@@ -107,7 +107,7 @@ class Request(Options):
         """Return the request as JSON values that are independent of the working folder."""
         found = asdict(self)
         for f in fields(self):
-            if is_keyword_only(f):
+            if DOC in f.metadata:
                 del found[f.name]
         urls = dict(found.pop("urls"))
         for f, asked in self.asked():

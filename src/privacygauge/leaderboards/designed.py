@@ -287,9 +287,10 @@ class DesignedQueries(Informed, Decoder):
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Decode the labels, using the oracle's budget as needed; return them and the method."""
         budget_of(oracle)
+        by_messages = MessagePassing(self.knowledge, block=self.block, threads=self.threads)
         if oracle.error:
             note = f"designed queries need exact answers, these are off by {oracle.error:.2g}"
-            return fallen_back(self._by_messages(oracle, rng), note)
+            return fallen_back(by_messages.decode(oracle, rng), note)
         if self.knowledge is None:
             labels = rng.integers(0, oracle.n_classes, oracle.n)
             order = rng.permutation(oracle.n)
@@ -306,7 +307,7 @@ class DesignedQueries(Informed, Decoder):
             begun = begun + p
             rounds = rounds + done
             if unasked is None:
-                found = self._by_messages(oracle, rng)
+                found = by_messages.decode(oracle, rng)
                 return fallen_back(found, "designed queries got answers that no labels give")
             unsettled = unsettled + unasked
         done = begun - unsettled
@@ -319,10 +320,6 @@ class DesignedQueries(Informed, Decoder):
             explained=rounds > 0,
             note=note,
         )
-
-    def _by_messages(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        stand_in = MessagePassing(self.knowledge, block=self.block, threads=self.threads)
-        return stand_in.decode(oracle, rng)
 
     def _affordable(self, oracle: Oracle, order: Ints) -> int:
         """Return how many of the points `order` the budget is expected to settle; at least 1."""

@@ -13,7 +13,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.guards import ArcsineLadder, RelativeLadder
 from privacygauge.leaderboards.mechanism import Guard, GuardState
-from privacygauge.leaderboards.metrics import ACCURACY, Metric, Values
+from privacygauge.leaderboards.metrics import ACCURACY, Values
 from privacygauge.leaderboards.oracle import Holdout
 
 _LARGEST = 20_000
@@ -104,7 +104,12 @@ def default_guard_of(holdout: Holdout) -> Guard:
     errors = []
     for _ in range(_RESAMPLES):
         rows = rng.integers(0, n, n)
-        both = [_error(metric, sent[rows], few.labels[rows]) for sent in (first, second)]
+        both = []
+        for sent in (first, second):
+            try:
+                both.append(1 - metric.score(sent[rows], few.labels[rows]))
+            except (ZeroDivisionError, InputError):  # a resample without a positive
+                both.append(1.0)
         differences.append(both[0] - both[1])
         errors += both
     error = float(np.mean(errors))
@@ -113,13 +118,6 @@ def default_guard_of(holdout: Holdout) -> Guard:
     # The standard deviation falls with the root of the number of points.
     step = relative * np.sqrt(n / len(holdout))
     return RelativeLadder(float(f"{min(max(step, _STEPS[0]), _STEPS[1]):.2g}"))
-
-
-def _error(metric: Metric, sent: Values, truth: Values) -> float:
-    try:
-        return 1 - metric.score(sent, truth)
-    except (ZeroDivisionError, InputError):  # a resample without a positive
-        return 1.0
 
 
 def _sample_points(holdout: Holdout, rng: np.random.Generator) -> Holdout:

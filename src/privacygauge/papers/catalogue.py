@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 
 from privacygauge.errors import InputError
 from privacygauge.papers import (
@@ -29,6 +30,7 @@ from privacygauge.papers import (
     song2021_thresholds,
     song2021_training,
 )
+from privacygauge.papers.mireshghallah2022_figures import LINEAR, LOGARITHMIC, roc_figure
 from privacygauge.papers.table import Entry, Item, Reproduction, deviations, item_title
 from privacygauge.papers.verdict import FULL, QUICK, Judgement
 
@@ -53,13 +55,13 @@ _MADE = {
         (
             "long-fig4",
             "purchases, record by record",
-            long2017_figures.long_fig4,
+            partial(long2017_figures.models_figure, "long-fig4", "Figure 4", "Purchase"),
             long2017_figures.draw_points,
         ),
         (
             "long-fig5",
             "Adult, record by record",
-            long2017_figures.long_fig5,
+            partial(long2017_figures.models_figure, "long-fig5", "Figure 5", "Adult"),
             long2017_figures.draw_points,
         ),
         ("long-fig6", "removing records", long2017_figures.long_fig6),
@@ -84,8 +86,16 @@ _MADE = {
         ("mireshghallah-table10", "FPR 1%", mireshghallah2022.mireshghallah_table10),
         ("mireshghallah-table11", "normalised energy", mireshghallah2022.mireshghallah_table11),
         ("mireshghallah-fig3", "distributions", mireshghallah2022_figures.mireshghallah_fig3),
-        ("mireshghallah-fig4", "ROC curve", mireshghallah2022_figures.mireshghallah_fig4),
-        ("mireshghallah-fig5", "log axis", mireshghallah2022_figures.mireshghallah_fig5),
+        (
+            "mireshghallah-fig4",
+            "ROC curve",
+            partial(roc_figure, "mireshghallah-fig4", "Figure 4", LINEAR),
+        ),
+        (
+            "mireshghallah-fig5",
+            "log axis",
+            partial(roc_figure, "mireshghallah-fig5", "Figure 5", LOGARITHMIC),
+        ),
         (
             "mireshghallah-claims",
             "all of its claims",

@@ -468,9 +468,9 @@ def _slopes(
         if isinstance(ends[0], Estimate) and isinstance(ends[1], Estimate)
         else skipped
     )
-    theory = _power_between(needed[bias, first], needed[bias, last], last / first)
+    theory = math.log(needed[bias, last] / needed[bias, first]) / math.log(last / first)
     most = first_attained(bias, POINTS, MORE_CLASSES)
-    further = _power_between(needed[bias, first], most, MORE_CLASSES / first)
+    further = math.log(most / needed[bias, first]) / math.log(MORE_CLASSES / first)
     return Row(
         f"bias {bias}, slope",
         {
@@ -479,10 +479,6 @@ def _slopes(
             f"m {first} to {MORE_CLASSES:,}, theory": Cell(None, point(further, "theory")),
         },
     )
-
-
-def _power_between(few: int, many: int, ratio: float) -> float:
-    return math.log(many / few) / math.log(ratio)
 
 
 def _label_4(bias: float, m: int) -> str:

@@ -110,16 +110,6 @@ def long_fig1(effort: Effort) -> Table:
     return _points_table("long-fig1", "Figure 1", series, correlations=known, notes=notes)
 
 
-def long_fig4(effort: Effort) -> Table:
-    """Return Figure 4: the distance-based attack on models of purchases, record by record."""
-    return _models("long-fig4", "Figure 4", "Purchase", effort)
-
-
-def long_fig5(effort: Effort) -> Table:
-    """Return Figure 5: the distance-based attack on models of Adult, record by record."""
-    return _models("long-fig5", "Figure 5", "Adult", effort)
-
-
 def draw_points(table: Table) -> Figure:
     """Return the figure: one panel per series, one point per record."""
     # The cells of a record's row are named "SERIES: PDTP" and "SERIES: share right".
@@ -179,18 +169,9 @@ class _Points:
         cells[FOUND] = Cell(None, proportion(right > NEARLY_ALWAYS, level=LEVEL))
         return cells
 
-    def of_record(self, number: int) -> tuple[Estimate, Estimate]:
-        """Return PDTP and share of right guesses of the record at an index in 0..t-1."""
-        values = self.measured[:, number]
-        pdtp = (
-            mean(values, LEVEL, unit="measurements", least=0.0)
-            if len(values) > 1
-            else exact(float(values[0]), 1, "one measurement")
-        )
-        return pdtp, self.attacked.estimates(LEVEL)[number]
 
-
-def _models(name: str, number: str, data: str, effort: Effort) -> Table:
+def models_figure(name: str, number: str, data: str, effort: Effort) -> Table:
+    """Return a figure of the distance-based attack on models of some data, record by record."""
     labels = [label for label in TABLE_2 if label.endswith(data)]
     series = {}
     for place, label in enumerate(labels):
@@ -223,9 +204,14 @@ def _points_table(
     for place, record in enumerate(records):
         cells = {}
         for label, points in series.items():
-            pdtp, right = points.of_record(place)
+            values = points.measured[:, place]
+            pdtp = (
+                mean(values, LEVEL, unit="measurements", least=0.0)
+                if len(values) > 1
+                else exact(float(values[0]), 1, "one measurement")
+            )
             cells[f"{label}: {PDTP}"] = Cell(None, pdtp)
-            cells[f"{label}: {RIGHT}"] = Cell(None, right)
+            cells[f"{label}: {RIGHT}"] = Cell(None, points.attacked.estimates(LEVEL)[place])
         rows.append(Row(f"record {record}", cells))
     return Table(name, f"Long et al. (2017), {number}", tuple(rows), (*notes, *_NOTES))
 

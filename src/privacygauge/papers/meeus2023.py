@@ -388,11 +388,6 @@ def _lead_of(part: str) -> Claim:
     return Claim(what, effect)
 
 
-def _mean_lead(what: str, parts: Sequence[str], least: float) -> Claim:
-    """Return the claim that records by distance lead the best other way by `least` on average."""
-    return on_average(what, [_lead_of(part) for part in parts], least)
-
-
 def _half_the_deviation(by: str) -> Claim:
     """Return the claim that records by distance halve the deviation of the lowest likelihood."""
     what = f"UK census, {by}: records by distance halve the deviation of the lowest likelihood"
@@ -422,17 +417,18 @@ def _distance_wins(name: str) -> Judgement:
         f"records by distance lead the best other way by {100 * lead:g} points on average, or "
         f"{100 * MARGIN:g} less"
     )
+    leads = {part: _lead_of(part) for part in _PARTS}
     return Judgement(
         same_data=("Adult*",),
         margin=0.05,
         relative=("deviation",),
         on={"census": lambda judgement: replace(judgement, same_data=("*",))},
         claims=(
-            *stated_in(places, (_mean_lead(headline, _PARTS, lead - MARGIN),)),
+            *stated_in(places, (on_average(headline, list(leads.values()), lead - MARGIN),)),
             # On the paper's data alone the paper states no lead.
-            _mean_lead(
+            on_average(
                 "on Adult alone they lead it on average",
-                [part for part in _PARTS if part.startswith("Adult")],
+                [claim for part, claim in leads.items() if part.startswith("Adult")],
                 0.0,
             ),
             *stated_in(

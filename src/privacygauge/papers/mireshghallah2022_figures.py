@@ -280,16 +280,6 @@ def mireshghallah_fig3(effort: Effort) -> Table:
     return Table("mireshghallah-fig3", title, tuple(rows), (*notes_on(effort), _HISTOGRAM))
 
 
-def mireshghallah_fig4(effort: Effort) -> Table:
-    """Return Figure 4: true-positive rates over false-positive rates."""
-    return _figure("mireshghallah-fig4", "Figure 4", LINEAR, effort)
-
-
-def mireshghallah_fig5(effort: Effort) -> Table:
-    """Return Figure 5: the curve of Figure 4 at low false-positive rates."""
-    return _figure("mireshghallah-fig5", "Figure 5", LOGARITHMIC, effort)
-
-
 def mireshghallah_table7(effort: Effort) -> Table:
     """Return Table 7: features of the members that the likelihood ratio detects."""
     with model_setting(effort) as setting:
@@ -348,7 +338,8 @@ def _columns(setting: ModelSetting, draw: int, scores: TextScores) -> Floats:
     )
 
 
-def _figure(name: str, number: str, fprs: Sequence[float], effort: Effort) -> Table:
+def roc_figure(name: str, number: str, fprs: Sequence[float], effort: Effort) -> Table:
+    """Return a figure of true-positive rates over some false-positive rates."""
     with model_setting(effort) as setting:
         drawn = setting.scores(BASE)
     rows = []

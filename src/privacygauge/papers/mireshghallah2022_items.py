@@ -78,11 +78,6 @@ def _ratio_wins(rows: Sequence[str], one: str = _LR, other: str = _LOSS) -> tupl
     return tuple(larger(f"{row}: LR beats the loss", (row, one), (row, other)) for row in rows)
 
 
-def _wins_on_the_curve(rates: Sequence[float], what: str) -> Claim:
-    """Return the claim that LR beats the loss at all of some false-positive rates of a curve."""
-    return every(what, _ratio_wins([f"FPR {fpr:g}" for fpr in rates], "TPR, LR", "TPR, loss"))
-
-
 def _claim_of_more(what: str, row: str, other: str, column: str) -> Claim:
     return larger(what, (row, column), (other, column))
 
@@ -369,7 +364,13 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     ),
     "mireshghallah-fig4": Judgement(
         claims=stated_in(
-            "4.1", (_wins_on_the_curve(LINEAR, "LR beats the loss all along the curve"),)
+            "4.1",
+            (
+                every(
+                    "LR beats the loss all along the curve",
+                    _ratio_wins([f"FPR {fpr:g}" for fpr in LINEAR], "TPR, LR", "TPR, loss"),
+                ),
+            ),
         )
     ),
     # The same curve: what Figure 4 does not show is its beginning.
@@ -377,9 +378,13 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=stated_in(
             "A.3.5",
             (
-                _wins_on_the_curve(
-                    [fpr for fpr in LOGARITHMIC if fpr < min(LINEAR)],
+                every(
                     f"LR beats the loss at all rates below {min(LINEAR):g}",
+                    _ratio_wins(
+                        [f"FPR {fpr:g}" for fpr in LOGARITHMIC if fpr < min(LINEAR)],
+                        "TPR, LR",
+                        "TPR, loss",
+                    ),
                 ),
             ),
         )

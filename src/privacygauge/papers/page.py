@@ -57,8 +57,10 @@ def numbers_tables(table: Table, judgement: Judgement) -> list[str]:
         groups.setdefault(tuple(row.cells), []).append(row.label)
     found = []
     for columns, labels in groups.items():
-        # Transposed if the lines of all parts are fewer that way.
-        turned = _lines_of(len(columns), len(labels)) < _lines_of(len(labels), len(columns))
+        # Transposed if the lines of all parts are fewer that way. Each part has its own head, rule
+        # and blank line.
+        usual = -(-len(columns) // WIDEST) * (len(labels) + 3)
+        turned = -(-len(labels) // WIDEST) * (len(columns) + 3) < usual
         across, down = (labels, columns) if turned else (columns, labels)
         for start in range(0, len(across), WIDEST):
             part = across[start : start + WIDEST]
@@ -126,11 +128,6 @@ def _one_table(
                 published += f" {word}" if word in ("agrees", "differs", "open") else ""
             row.append(published)
     return table_of(head, rows)
-
-
-def _lines_of(rows: int, columns: int) -> int:
-    # Each part has its own head, rule and blank line.
-    return -(-columns // WIDEST) * (rows + 3)
 
 
 def _decimals(largest: float, width: float) -> int:

@@ -150,7 +150,7 @@ def song_fig4(effort: Effort) -> Table:
     ]
     trained = (
         (
-            network_title(one.name, shape),
+            f"{one.name} {shape.label}",
             _pairs(one, shape, effort, number=number, parts=len(parts)),
         )
         for number, (one, shape) in enumerate(parts)
@@ -173,7 +173,7 @@ def song_fig12(effort: Effort) -> Table:
     ]
     trained = (
         (
-            network_title(f"{one.name}, {defence}", shape),
+            f"{one.name}, {defence} {shape.label}",
             (_regularised_pairs if defence == REGULARISED else _noisy)(
                 one, shape, effort, number=number, parts=len(parts)
             ),
@@ -239,11 +239,6 @@ def draw_fig4(table: Table) -> Figure:
         title_panel(ax, title, "Mean privacy risk score", "Real share of members")
         legend(ax, loc="upper left")
     return figure
-
-
-def network_title(data: str, shape: Architecture) -> str:
-    """Return the name in the table of an architecture's networks on some data."""
-    return f"{data} {shape.label}"
 
 
 _NOTHING = Skipped(SCORE, "the network has not learnt its members")

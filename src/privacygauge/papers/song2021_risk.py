@@ -394,10 +394,15 @@ def song_fig7(effort: Effort) -> Table:
     side, other = data.sides
     target = side.predictions(values[0], data.y)
     shadow = other.predictions(values[1], data.y)
+    # (1 + parts, n) Modified entropy of the members under the target and without each part: the
+    # negative signal, since a higher signal means more likely a member.
+    entropy = [
+        -signals(seen)["modified-entropy"][seen.member]
+        for seen in (target, *(side.predictions(v, data.y) for v in values[2:]))
+    ]
+    whole, *reduced = np.log(np.maximum(entropy, _FLOOR))
     # (parts, n) Change of each member's log entropy by removed part.
-    changes = np.array(
-        [_log_entropy(side.predictions(v, data.y)) - _log_entropy(target) for v in values[2:]]
-    )
+    changes = np.array(reduced) - whole
     # fold[i] is the part of member i.
     fold = np.empty(side.n_train, np.int64)
     for number, members in enumerate(folds):
@@ -471,15 +476,6 @@ def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArr
             n_jobs=effort.n_jobs,
             progress=effort.progress,
         )
-
-
-def _log_entropy(seen: Predictions) -> Floats:
-    """Return the log modified entropy of the members, (n,), with the histogram's floor.
-
-    The signal is the negative entropy, since higher means more likely a member.
-    """
-    entropy = -signals(seen)["modified-entropy"][seen.member]
-    return np.log(np.maximum(entropy, _FLOOR))
 
 
 def _bin(found: _Sensitivity, low: float, high: float) -> Row:

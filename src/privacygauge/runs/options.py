@@ -101,8 +101,8 @@ def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Ro
     return field(default=default, metadata={_KEY: OptionSpec(text, metavar, role=role)})
 
 
-_DOC = "doc"
-"""Key of the description of a field that has no flag in a field's metadata."""
+DOC = "doc"
+"""Key in a field's metadata of the description of a field that only a call in Python can give."""
 
 
 def keyword(text: str, *, default: Any = MISSING) -> Any:
@@ -115,12 +115,7 @@ def keyword(text: str, *, default: Any = MISSING) -> Any:
     default : object
         Default value; without one it is required.
     """
-    return field(default=default, metadata={_DOC: text})
-
-
-def is_keyword_only(f: Field[Any]) -> bool:
-    """Return whether a field has no flag because only a call in Python can give it."""
-    return _DOC in f.metadata
+    return field(default=default, metadata={DOC: text})
 
 
 O = TypeVar("O", bound="Options")  # noqa: E741
@@ -177,7 +172,7 @@ class Options:
         """Yield the fields that a call in Python can give, each with its description."""
         for f in fields(cls):
             asked = f.metadata.get(_KEY)
-            yield f, f.metadata[_DOC] if asked is None else asked.help
+            yield f, f.metadata[DOC] if asked is None else asked.help
 
     def part(self, kind: type[O]) -> O:
         """Return the fields that another class of options has, as that class."""

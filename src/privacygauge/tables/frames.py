@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.parsing import amounts_of, days_of
+from privacygauge.datasets.parsing import amounts_of, days_of, text_order
 from privacygauge.datasets.reading import (
     MISSING,
     TABLE_ENDINGS,
@@ -329,15 +329,6 @@ def _is_number(column: pd.Series[Any]) -> bool:
             "texts, or name it categorical"
         )
     return found in _NUMBERS
-
-
-def text_order(text: str) -> tuple[int, float, str]:
-    """Return a sort key for categories: numbers first, 2 before 10, then texts."""
-    try:
-        number = float(text)
-    except ValueError:
-        return 1, 0.0, text
-    return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
 
 
 def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:

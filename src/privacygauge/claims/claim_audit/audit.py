@@ -373,9 +373,13 @@ class TrainingClaimOptions(Options):
             session=session,
         )
         n = len(found.canaries.score)
-        controls = tuple(
-            power_of(
-                as_transcript(game.scores(one), in_one_run=self.runs == 1),
+        controls = []
+        # The first control was judged with the claim; these only need their power.
+        for name, one in list(broken.items())[1:]:
+            canaries, _ = with_units(as_canaries(game.scores(one)), equal_ids=self.runs == 1)
+            rows = by_unit(canaries)
+            control_power = power_of(
+                Transcript(rows.score, rows.member),
                 name,
                 design=design,
                 claim=found.claim,
@@ -383,9 +387,7 @@ class TrainingClaimOptions(Options):
                 seed=session.seed,
                 level=session.level,
             )
-            # The first control was judged with the claim; these only need their power.
-            for name, one in list(broken.items())[1:]
-        )
+            controls.append(control_power)
         by = private.accountant(self.delta) if private is not None and given is None else ""
         return replace(
             found,
@@ -428,9 +430,3 @@ def _broken_trainings(training: Any, control: object | None) -> dict[str, object
             # The noise of a training is in units of its clipping norm, and stays as it was.
             found[unclipped] = partial(training, clip=_NO_CLIP, noise=1 / _NO_CLIP)
     return found
-
-
-def as_transcript(canaries: CanariesLike, *, in_one_run: bool = True) -> Transcript:
-    """Return a transcript with one row per unit of canaries in one run, or per run."""
-    rows = by_unit(with_units(as_canaries(canaries), equal_ids=in_one_run)[0])
-    return Transcript(rows.score, rows.member)

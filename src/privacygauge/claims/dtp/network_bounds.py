@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from privacygauge.classifiers.learner import Box, class_log_p
@@ -310,7 +308,11 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
         made = log_answers(trainer, cohort)
         return made, np.full(len(made) - 1, np.inf)
     trained = trainer.train_with_weights(cohort)  # type: ignore[attr-defined]
-    networks = [layers_from_state(state) for state in trained.weights]
+    networks: list[list[Layer]] = []
+    for state in trained.weights:
+        names = [name.removesuffix(".weight") for name in state if name.endswith(".weight")]
+        pairs = [(state[f"{name}.weight"], state[f"{name}.bias"]) for name in names]
+        networks.append([(w.astype(np.float64), b.astype(np.float64)) for w, b in pairs])
     if getattr(trainer, "own_scale", False):
         # The scaling of the features is folded into the first layer's weights.
         means, spreads = own_scales(cohort.x, cohort.inside)
@@ -324,12 +326,3 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
     log_p = class_log_p(np.asarray(trained.logits, np.float64))
     # A network whose weights diverged has no bound.
     return log_p, np.where(np.isfinite(bounds), bounds, np.inf)
-
-
-def layers_from_state(state: Mapping[str, NDArray[Any]]) -> list[Layer]:
-    """Return the layers of a fully connected network from its named weights, in their order."""
-    names = [name.removesuffix(".weight") for name in state if name.endswith(".weight")]
-    return [
-        (state[f"{name}.weight"].astype(np.float64), state[f"{name}.bias"].astype(np.float64))
-        for name in names
-    ]

@@ -131,6 +131,8 @@ class RandomDecisionTrees:
         ends[:, number] = np.array(self.ranges, np.float64).reshape(-1, 2).T
         # Categories run out after one split each; numbers never do.
         depth = self.depth if number.any() else min(self.depth, len(number))
+        # Draws are numbers in [0, 1) from the 53 upper bits of a hash.
+        unused = np.uint64(11)
         for tree, root in enumerate(roots):
             # Each path's range of every number shrinks with the splits on it.
             low, high = (np.tile(end, (len(asked), 1)) for end in ends)
@@ -140,10 +142,12 @@ class RandomDecisionTrees:
                 # Rank of each free attribute, from 1: the first above the draw is chosen.
                 place = free.cumsum(axis=1)
                 # Draw one of the attributes that are still free on this path.
-                chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])
+                draw = (_child(node, 1) >> unused).astype(np.float64) * 2.0**-53
+                chosen = np.floor(draw * place[:, -1])
                 attribute = (place > chosen[:, None]).argmax(axis=1)
                 at = each, attribute
-                threshold = low[at] + _uniform(_child(node, 2)) * (high[at] - low[at])
+                draw = (_child(node, 2) >> unused).astype(np.float64) * 2.0**-53
+                threshold = low[at] + draw * (high[at] - low[at])
                 numeric = number[attribute]
                 above = asked[at] > threshold
                 low[at] = np.where(above, threshold, low[at])
@@ -194,11 +198,6 @@ def _child(node: Hashes, branch: Hashes | int) -> Hashes:
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
     return np.asarray(state ^ (state >> np.uint64(31)), np.uint64)
-
-
-def _uniform(state: Hashes) -> Floats:
-    """Return a number in [0, 1) for each hash, from its 53 upper bits."""
-    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)

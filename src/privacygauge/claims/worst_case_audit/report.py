@@ -187,7 +187,7 @@ def _measures(f: WorstCaseResult) -> Iterator[Measure]:
             pairs_label,
             found=estimates,
             show=partial(tpr_estimate, fpr=fpr),
-            guessing=_guessing(fpr),
+            guessing=_GUESSING.format(rate(fpr)),
             reversed_by=turned,
         )
     areas = [t.found.canaries.highest_auc for t in trainings]
@@ -208,7 +208,7 @@ def _tpr_measure(
     shown = tpr_estimate(found.estimate, found.fpr)
     few = not found.resolved
     known = found.estimate
-    guessing = _guessing(found.fpr)
+    guessing = _GUESSING.format(rate(found.fpr))
     return Measure(
         name=name,
         label=label,
@@ -222,9 +222,7 @@ def _tpr_measure(
     )
 
 
-def _guessing(fpr: float) -> str:
-    return f"{rate(fpr)}: as many as are accused falsely"
-
+_GUESSING = "{}: as many as are accused falsely"
 
 _TERMS = {
     "Canary": "A record drawn at random that got a wrong label. A model can follow it only by "

@@ -203,14 +203,15 @@ def grade_of_group(group: TargetRisk) -> Grade:
     few records count only if there are no others. The grade is inconclusive if no leak is found,
     but an attack takes members for non-members.
     """
-    grade = gravest((_grade_of_rates(group), _grade_of_ranking(group)))
+    by_ranking = grade_of(supported_accuracy(group.highest_auc).low)
+    grade = gravest((_grade_of_rates(group), by_ranking))
     return UNTOLD if grade == NONE and group.inverted else grade
 
 
 def ranking_decides(group: TargetRisk) -> bool:
     """Return whether the AUC shows a graver leak than the true-positive rates."""
-    grades = _grade_of_rates(group), _grade_of_ranking(group)
-    return GRADES.index(grades[1]) > GRADES.index(grades[0])
+    by_ranking = grade_of(supported_accuracy(group.highest_auc).low)
+    return GRADES.index(by_ranking) > GRADES.index(_grade_of_rates(group))
 
 
 def _grade_of_rates(group: TargetRisk) -> Grade:
@@ -224,10 +225,6 @@ def _grade_of_rates(group: TargetRisk) -> Grade:
         exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
         grades.append(next_graver(grade) if exposed else grade)
     return max(grades, key=GRADES.index)
-
-
-def _grade_of_ranking(group: TargetRisk) -> Grade:
-    return grade_of(supported_accuracy(group.highest_auc).low)
 
 
 def _sentences(f: WorstCaseResult) -> Iterator[str]:

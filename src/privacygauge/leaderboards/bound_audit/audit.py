@@ -536,14 +536,16 @@ def _asked_table(f: HoldoutBounds) -> Table:
         "Test set": f"{several(f.n, 'example')}, {count(f.classes)} classes",
         "Submissions": f"{count(f.queries)}{_accounts(f)}",
         "Guard": f"{f.guard}, {decimal(f.nats, 0)} nats in all answers",
-        "Draws per label": f"{decimal(f.per_label, 1)} ({_closed_form(f)})",
+        "Draws per label": f"{decimal(f.per_label, 1)} ({_CLOSED_FORM[f.trusted]})",
     }
     rows = [{"Asked about": name, "": value} for name, value in told.items()]
     return table("asked", "What was asked about", rows, prose=("",))
 
 
-def _closed_form(f: HoldoutBounds) -> str:
-    return "the closed form holds" if f.trusted else "too few for the closed form: 20 are needed"
+_CLOSED_FORM = {
+    True: "the closed form holds",
+    False: "too few for the closed form: 20 are needed",
+}
 
 
 def _check(f: HoldoutBounds) -> Text:
@@ -551,8 +553,8 @@ def _check(f: HoldoutBounds) -> Text:
     return text(
         "The closed forms of naive Bayes and of the majority take sums over queries for "
         "normal. That needs each label to be drawn often, at an example and in a query: 20 "
-        f"times or more. Here it is drawn {decimal(f.per_label, 1)} times; {_closed_form(f)}."
-        f"{poisson} The guarantees hold for any numbers.",
+        f"times or more. Here it is drawn {decimal(f.per_label, 1)} times; "
+        f"{_CLOSED_FORM[f.trusted]}.{poisson} The guarantees hold for any numbers.",
         "All of them are about labels that the analyst does not know and that are equally "
         "frequent. With a good model an attacker starts higher and gains less on top of it, or "
         "more where the model narrows each example to a few labels: measure it with "

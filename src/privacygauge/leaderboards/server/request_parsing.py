@@ -82,6 +82,9 @@ def _bytes_of_text(text: str) -> int:
     return max(len(text.encode()), len(json.dumps(text)) - 2)
 
 
+_TOO_LONG = "the body must have at most {} bytes"
+
+
 def check_head(content_type: str | None, length: str | None, most: int) -> str:
     """Return the type of a body, JSON, NPY or CSV, from its headers alone.
 
@@ -95,7 +98,7 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
         raise BodyError(415, f"Content-Type must be {JSON}, {NPY} or {CSV}")
     # int refuses texts with thousands of digits, so 20 of them are enough to compare.
     if length is not None and length.isascii() and length.isdigit() and int(length[:20]) > most:
-        raise _too_long(most)
+        raise BodyError(413, _TOO_LONG.format(most))
     return kind
 
 
@@ -118,7 +121,7 @@ async def receive_body(parts: AsyncIterator[bytes], most: int, seconds: float) -
             async for part in parts:
                 size += len(part)
                 if size > most:
-                    raise _too_long(most)
+                    raise BodyError(413, _TOO_LONG.format(most))
                 file.write(part)
         file.seek(0)
     except BaseException as error:
@@ -435,10 +438,6 @@ def _array_in(body: bytes, columns: int) -> NDArray[np.generic]:
     return np.frombuffer(body, dtype, offset=stream.tell()).reshape(
         shape, order="F" if fortran else "C"
     )
-
-
-def _too_long(most: int) -> BodyError:
-    return BodyError(413, f"the body must have at most {most} bytes")
 
 
 @dataclass(frozen=True, eq=False)

@@ -280,17 +280,13 @@ class DensityRatio:
     def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal for each judged record; 0 where both densities are equal."""
         # Bins of both tables together: bins of one alone would be finer where that table is dense.
-        return self._signals((seen,), stack_tables(seen.synthetic, seen.reference))[0]
+        return self.of_folds((seen,), stack_tables(seen.synthetic, seen.reference))[0]
 
-    def of_folds(self, folds: Sequence[JudgedRecords]) -> tuple[Signals, ...]:
+    def of_folds(self, folds: Sequence[JudgedRecords], binned: Table) -> tuple[Signals, ...]:
         """Return the signals on folds of one release: bins and tree are the same for all of them.
 
-        Real and holdout records count alike in the bins, which so tell nothing of the sides.
+        The bins are those of the records in `binned`.
         """
-        records = (fold.records() for fold in folds)
-        return self._signals(folds, stack_tables(folds[0].synthetic, *records))
-
-    def _signals(self, folds: Sequence[JudgedRecords], binned: Table) -> tuple[Signals, ...]:
         bins = QuantileBins.of(binned, self.n_bins, MOST_CATEGORIES)
         made = bins.codes(folds[0].synthetic)
         # The tree of largest weight is the same from whichever attribute it is grown.
@@ -404,9 +400,11 @@ def membership_signals(
     if released.holdout is None:
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
     folds = judged_folds(released, rng)
+    # Real and holdout records count alike in the bins, which so tell nothing of the sides.
+    binned = stack_tables(folds[0].synthetic, *(fold.records() for fold in folds))
     return tuple(
         signals_by_row(
-            attack.of_folds(folds)
+            attack.of_folds(folds, binned)
             if isinstance(attack, DensityRatio)
             else [attack.signals(seen) for seen in folds]
         )

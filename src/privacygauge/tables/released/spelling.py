@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import pairwise
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -271,18 +272,18 @@ def coarsened_alike(
         ranges = _ranges_of(texts) if is_number else None
         read: Callable[[pd.Series[Any]], pd.Series[Any]]
         if ranges is not None:
-            read = partial(_map_values, ranges.name_of)
+            read = methodcaller("map", ranges.name_of, na_action="ignore")
             what = f"holds ranges such as {texts[0]!r}: the others' numbers are put in them"
         elif (period := _period_of(texts, real[name])) is not None:
             read = partial(_in_periods, period)
-            made = made.assign(**{name: _as_texts(made[name])})
+            made = made.assign(**{name: made[name].map(_text, na_action="ignore")})
             what = f"holds periods such as {str(texts[0])!r}: the others' dates are written alike"
         else:
             cut = _cut_of(texts, real[name].dropna().unique().tolist())
             if cut is None:
                 continue
-            read = partial(_map_values, cut.text_of)
-            made = made.assign(**{name: _as_texts(made[name])})
+            read = methodcaller("map", cut.text_of, na_action="ignore")
+            made = made.assign(**{name: made[name].map(_text, na_action="ignore")})
             what = f"holds cut values such as {str(texts[0])!r}: the others' are cut alike"
         for other, frame in found.items():
             if name in frame:
@@ -337,10 +338,6 @@ def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
         return None
     lows, highs, names = zip(*found, strict=True)
     return _Ranges(lows, highs, names, after_low=openings == {True})
-
-
-def _map_values(read: Callable[[Any], str], column: pd.Series[Any]) -> pd.Series[Any]:
-    return column.map(read, na_action="ignore")
 
 
 def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Series[Any]:
@@ -445,10 +442,6 @@ def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
         if len(begun) > 1 and sum(text in begun for text in made) >= _PREFIXES * len(made):
             return cut
     return None
-
-
-def _as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
-    return column.map(_text, na_action="ignore")
 
 
 def _text(value: object) -> str:

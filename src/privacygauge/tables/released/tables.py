@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import join_units
+from privacygauge.datasets.parsing import text_order
 from privacygauge.errors import InputError
 from privacygauge.tables.frames import (
     NOTES,
@@ -22,7 +23,6 @@ from privacygauge.tables.frames import (
     read_beside,
     read_frame,
     read_table,
-    text_order,
 )
 from privacygauge.tables.released.named import (
     Apart,

@@ -133,8 +133,8 @@ def risks(f: ReleasedResult) -> Iterator[Block]:
                 {
                     "Id": plain(shorten(name)),
                     "Distance to others": decimal(one.score, 3),
-                    "Singled out": _yes(one.singled_out),
-                    "Linked": _yes(one.linked),
+                    "Singled out": _YES_OR_NO[one.singled_out],
+                    "Linked": _YES_OR_NO[one.linked],
                     "Values inferred": f"{one.told} of {one.secrets}",
                 }
                 for name, one in f.exposed[:RECORDS]
@@ -149,8 +149,7 @@ def risks(f: ReleasedResult) -> Iterator[Block]:
     yield risks_plot(f)
 
 
-def _yes(found: bool | None) -> str:
-    return DASH if found is None else "yes" if found else "no"
+_YES_OR_NO = {None: DASH, True: "yes", False: "no"}
 
 
 def _by_lower_end(risk: ReleaseRisk) -> tuple[float, str]:

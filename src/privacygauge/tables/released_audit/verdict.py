@@ -264,17 +264,14 @@ def _share_copied(f: ReleasedResult) -> str:
     rows = next((x.estimate for x in f.copies if x.label == SYNTHETIC_ROWS), None)
     if rows is not None and rows.value > people:
         n = round(rows.value * f.n_synthetic)
-        are = "rows is a real record" if n == 1 else "rows are real records"
-        return f"{count(n)} of {count(f.n_synthetic)} synthetic {are} as {_they(n)}"
+        are = "rows is a real record as it is" if n == 1 else "rows are real records as they are"
+        return f"{count(n)} of {count(f.n_synthetic)} synthetic {are}"
     if f.corrected.unlikely is not None and people < ROUNDED:
         n = round(people * f.n_real)
-        stand = "record stands" if n == 1 else "records stand"
-        return f"{count(n)} real {stand} in the synthetic table as {_they(n)}"
+        whole = "in the synthetic table as"
+        stand = f"record stands {whole} it is" if n == 1 else f"records stand {whole} they are"
+        return f"{count(n)} real {stand}"
     return f"{percent(people)} of the real records stand in the synthetic table as they are"
-
-
-def _they(n: int) -> str:
-    return "it is" if n == 1 else "they are"
 
 
 def _gauge(f: ReleasedResult) -> Gauge | None:
