@@ -104,7 +104,6 @@ def clauses() -> Iterator[str]:
 LIMITS = {
     packed: 0,
     positional: 73,
-    # Energies of texts come with further columns, which are groups.
     long_signatures: 0,
     participles: 0,
     used_once: 39,

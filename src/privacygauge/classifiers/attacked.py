@@ -476,7 +476,7 @@ def attack_rounds(
             f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the "
             "records, not as a probability"
         ]
-    # The few members that stand out among all records count here if most are like no non-member.
+    # A few members that stand out among all records count if most of them resemble no non-member.
     few = None
     if comparison.alone is not None and comparison.alone.any():
         standing = tail(

@@ -177,7 +177,7 @@ def answer_questions(
     """
     checks.level(level)
     rows = played[0][1]
-    # A quarter of the verdict's error.
+    # The search for a few members takes a quarter of the error rate of the verdict.
     of_few = 1 - SHARE * (1 - level)
     found = tail(played, rng, of_few, handicaps=handicaps)
     # Members below all others are looked for only where none stand out above them: one leak is

@@ -481,7 +481,7 @@ def _text_control(
         reason = f"needs {FEWEST_GROUPS} groups of members and of non-members, got {fewest}"
         return Skipped(f"{name} control", reason)
     fold = folds_of(unit, secret, N_FOLDS, rng)
-    # Fold 0 is only learnt from: it has no earlier folds.
+    # Scores are learnt on earlier folds, and fold 0 has none.
     shown = fold > 0
     score = blind_scores(text, secret, fold, features)[shown]
     return Control(name, Transcript(score, secret[shown], unit[shown]), meaning, "above")

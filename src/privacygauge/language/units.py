@@ -277,7 +277,7 @@ def unit_findings(
     require_two(n_in, n_out, unit if scores.group is None else "patient")
     results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
     played = [result for result in results if not isinstance(result, Skipped)]
-    # The attacks that go beyond a reference model, which cannot know the members.
+    # `spoken` are the attacks that find more than the reference model, which knows no members.
     if scores.energy_reference is None:
         spoken = played
     else:

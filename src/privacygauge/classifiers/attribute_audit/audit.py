@@ -299,8 +299,8 @@ def grade(f: AttributeAudit) -> Grade:
 
 
 def _least(f: AttributeAudit) -> float:
-    """Return the least share of members' guesses that this audit would mostly have shown."""
-    # Without imputation nothing could have been shown, however large.
+    """Return the smallest advantage over guessing that this audit would mostly have detected."""
+    # Without a guess from other columns it could have detected none, however large.
     return detectable_with(f.best.advantage, 0.0) if f.best is not None else 1.0
 
 
