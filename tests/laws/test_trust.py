@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,11 @@ import pytest
 
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
+from privacygauge.kinds.command import Command
+from privacygauge.kinds.request import Request
 from privacygauge.runs.contents import Record, record_in
 from privacygauge.runs.named import compared_code
+from privacygauge.runs.options import Role, asks
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import one_line, run_inside
 from tests.runs.sample import made
@@ -186,6 +190,38 @@ def test_no_command_that_reads_a_folder_runs_what_it_names(inside, tmp_path, com
     assert inside("runs", out, "--json", "-").returncode == 0
     one_line(inside("register", f"model={out}"), "")
     assert not mark.exists()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorRequest(Request):
+    """Options of a kind from another package, with code of the user's under a name of its own."""
+
+    detector: str = asks("FILE.py:NAME", "Detector.", role=Role.CODE)
+
+
+def test_code_of_kinds_of_other_packages_has_to_be_named_again(inside, tmp_path, monkeypatch):
+    played = []
+    command = Command(
+        "detect", group="Others", request=DetectorRequest, keeps=True, metrics=(), limits="",
+        help="Detect.", play=lambda asked, work: played.append(asked.detector),
+    )  # fmt: skip
+    monkeypatch.setitem(RESUMABLE, "detect", command)
+    source = tmp_path / "own_detector.py"
+    source.write_text("def find():\n    return 1\n")
+    detector = f"{source}:find"
+    out = tmp_path / "out"
+    made(out / "run")
+    forge(
+        out / "run", {"detector": detector}, compared_code({"detector": detector}, None), "detect"
+    )
+    one_line(inside("resume", out), "name it again with --code detector=FILE.py:NAME")
+    one_line(inside("worker", out), "name it again with --code detector=FILE.py:NAME")
+    one_line(inside("worker", out, "--code", detector), "--code must be OPTION=FILE.py:NAME")
+    assert not played
+    assert inside("worker", out, "--code", f"detector={detector}").returncode == 0
+    assert played == [detector]
+    source.write_text("def find():\n    return 2\n")
+    one_line(inside("worker", out, "--code", f"detector={detector}"), "was made with other code")
 
 
 def test_code_is_compared_before_it_is_imported(inside, tmp_path):

@@ -359,7 +359,7 @@ def causal_signals(place):
     """Return two causal models, what they say of the long texts, and the signals of it."""
     from privacygauge.language.likelihoods import pair_log_probabilities
     from privacygauge.language.model import load_causal
-    from privacygauge.language.token_signals import SideTokens, signals_alone
+    from privacygauge.language.token_signals import SideTokens, ratio_signal, signals_alone
 
     models = []
     for seed, name in enumerate(("target", "other")):
@@ -369,7 +369,8 @@ def causal_signals(place):
     texts = made_inputs.long_texts()
     pair = pair_log_probabilities(*models, texts)
     side = SideTokens(texts, pair.target, pair.reference)
-    alone = {"loss": -pair.target.mean(), "likelihood-ratio": side.first}
+    ratio = ratio_signal(pair.target, pair.reference)
+    alone = {"loss": -pair.target.mean(), "likelihood-ratio": ratio}
     return models, pair, {**alone, **signals_alone(side)}
 
 

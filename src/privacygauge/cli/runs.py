@@ -22,6 +22,7 @@ from privacygauge.cli.commands import (
 from privacygauge.errors import InputError
 from privacygauge.kinds.request import Metric
 from privacygauge.runs.folder import Folder, absolute_place, place_text, require_local, url_of
+from privacygauge.runs.options import Role
 from privacygauge.runs.results import check_writable, require_free
 from privacygauge.runs.sharing import sharing
 
@@ -72,6 +73,13 @@ GeneratorOption = Annotated[
 
 
 MetricOption = Annotated[str | None, _user_code_option("--metric", "FILE.py:NAME", "The metric")]
+_OTHER_CODE = (
+    "Code behind another option of the command, such as detector=find.py:Detector, for kinds of "
+    "audit from other packages. May be given several times."
+)
+OtherCodeOption = Annotated[
+    list[str] | None, options.text_option("--code", "OPTION=FILE.py:NAME", _OTHER_CODE, CODE)
+]
 _MOVED = (
     "Where the data of the run is now, if it was moved. Another file is given with the name of its "
     "option, such as holdout=people.csv. It must be the same file: its digest is compared. May be "
@@ -90,21 +98,23 @@ class _NamedAgain:
     fitted: FittedOption = None
     generator: GeneratorOption = None
     metric: MetricOption = None
+    code: OtherCodeOption = None
     jobs: options.Jobs = -1
 
     def load(self, quiet: bool) -> tuple[Command[Any], Request, Work]:
         """Return the run's command, its request with the user's code, and its work."""
-        from privacygauge.runs.named import named_again
+        from privacygauge.runs.named import OPTIONS, named_again
 
-        code = {
-            "model": self.model,
-            "fitted": self.fitted,
-            "generator": self.generator,
-            "metric": self.metric,
-        }
+        given = {name: getattr(self, name) for name in OPTIONS}
+        for text in self.code or ():
+            name, equals, code = text.partition("=")
+            if not equals:
+                raise InputError(f"--code must be OPTION=FILE.py:NAME, got {text!r}")
+            given[name] = code
         # Named again by the user: a run folder from elsewhere must not make this machine run code.
         place, command, asked = _load_started(self.run, self.data)
-        request = command.request.kept(named_again(asked, code, place))
+        named = [f.name for f, option in command.request.asked() if option.role is Role.CODE]
+        request = command.request.kept(named_again(asked, given, place, named))
         require_local_files(request)
         return command, request, _work(place, self.jobs, quiet)
 

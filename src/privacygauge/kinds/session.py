@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.kinds.request import R, Request, is_copied
 from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
-from privacygauge.runs.named import FILES, compared_code, names_code
+from privacygauge.runs.named import FILES, again_text, compared_code, names_code
 from privacygauge.runs.options import Role
 from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run, unchecked_code
@@ -185,7 +185,7 @@ class Work:
         except KeyboardInterrupt:
             if self.run is not None and plan_in(self.run) is not None:
                 again = [
-                    f"--{name} {shlex.quote(text)}"
+                    again_text(name, text)
                     for name, text in request.code().items()
                     if names_code(text)
                 ]

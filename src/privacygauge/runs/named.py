@@ -8,8 +8,9 @@ the record before any of it is executed.
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -163,13 +164,25 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
     return here
 
 
+OPTIONS = ("model", "fitted", "generator", "metric")
+"""Options of ``resume`` and ``worker`` that name code again; ``--code`` names that of others."""
+
+
+def again_text(name: str, code: str) -> str:
+    """Return the words that name code again on the command line."""
+    if name in OPTIONS:
+        return f"--{name} {shlex.quote(code)}"
+    return f"--code {shlex.quote(f'{name}={code}')}"
+
+
 def named_again(
-    asked: Mapping[str, Any], given: Mapping[str, str | None], run: Path
+    asked: Mapping[str, Any], given: Mapping[str, str | None], run: Path, code: Iterable[str]
 ) -> dict[str, Any]:
     """Return the options of a run, with its code as named again on the command line.
 
     `asked` are the recorded options of the run; `given` are those of the command line, by name,
-    with None for options that were not given.
+    with None for options that were not given. `code` are the names of all options that may name
+    code, those of other packages' kinds among them.
 
     Raises
     ------
@@ -178,15 +191,17 @@ def named_again(
     """
     found = dict(asked)
     there = _recorded_code(run)
-    for name, again in given.items():
+    for name in dict.fromkeys((*given, *code)):
+        again = given.get(name)
         if not names_code(asked.get(name)):
             if again is not None:
                 raise InputError(f"--{name} is not of a file in this run: leave it out")
             continue
         if again is None or not names_code(again):
+            option = f"--{name}" if name in OPTIONS else f"--code {name}=FILE.py:NAME"
             raise InputError(
                 f"the run was made with code of its own, {asked[name]!r}: name it again with "
-                f"--{name}, for a run folder alone has no code run"
+                f"{option}, for a run folder alone has no code run"
             )
         _require_same(there.get(name, {}), _pieces(again), run)
         found[name] = absolute(again)
