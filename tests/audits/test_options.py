@@ -1,5 +1,7 @@
 """What is given for an option and is not what it has to be is refused in one clear line."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.errors import InputError
+from privacygauge.runs.options import Options, keyword
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -65,3 +68,22 @@ def test_label_only_may_be_true_or_false():
     assert asked.origin.provenance == usual.origin.provenance
     assert asked.headline.auc == usual.headline.auc
     assert "queries per record" not in not_asked.origin.provenance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared(Options):
+    k: int = keyword("Neighbours.", default=1)
+    label: str = keyword("Column.", default="a")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner(Options):
+    k: int = keyword("Neighbours.", default=1)
+    label: str = keyword("Column.", default="a")
+    drawn: bool = keyword("Whether members were drawn.", default=True)
+
+
+def test_an_audit_within_an_audit_has_the_options_of_both():
+    """A field that is added to both classes reaches the inner audit without a further line."""
+    assert Shared(k=5, label="b").shared(Inner) == Inner(k=5, label="b")
+    assert Shared(k=5).shared(Inner, label="c", drawn=False) == Inner(k=5, label="c", drawn=False)

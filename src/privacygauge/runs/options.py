@@ -177,3 +177,9 @@ class Options:
     def part(self, kind: type[O]) -> O:
         """Return the fields that another class of options has, as that class."""
         return kind(**{f.name: getattr(self, f.name) for f in fields(kind)})
+
+    def shared(self, kind: type[O], **given: Any) -> O:
+        """Return options of an audit within this one: fields of both classes, and `given` ones."""
+        own = {f.name for f in fields(self)}
+        both = {f.name: getattr(self, f.name) for f in fields(kind) if f.name in own}
+        return kind(**{**both, **given})

@@ -164,9 +164,7 @@ class PoolOptions(ReleaseOptions):
         # The numbers of models that hold each record give the target's bits away.
         holds_the_answer = any(x.column == HELD_BY for x in comparison.differences)
         if self.attacks is None and further is None and not comparison.told and holds_the_answer:
-            alone = ClassifierOptions(
-                estimator=self.estimator, show_columns=self.show_columns, drawn=self.drawn
-            ).run(
+            alone = self.shared(ClassifierOptions).run(
                 target,
                 features=None if features is None else numeric(features),
                 slices=slices,
@@ -364,7 +362,7 @@ class ModelOptions(ShadowOptions):
         if queries is not None:
             seen = {"queries per record": str(queries.n_queries), "seen": "classes only"}
         # A given model's members came with it; those of a trained target were drawn here.
-        judged = PoolOptions(attacks=self.attacks, estimator=self.estimator, drawn=fitted is None)
+        judged = self.shared(PoolOptions, drawn=fitted is None)
         if ids is None and not slices and owner is None:
             named = made.target
         else:
@@ -472,13 +470,11 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     classes += ", ..." if len(names) > 20 else ""
     running = on_records(running, held.records, classes=classes)
     with work.resumable(asked), work.bar("Training models") as progress:
-        options = ModelOptions(
+        options = asked.shared(
+            ModelOptions,
             attacks=asked.attacks or None,
             estimator=ESTIMATORS[asked.risk],
-            label_only=asked.label_only,
             n_shadows=shadows,
-            half_width=asked.half_width,
-            one_logit=asked.one_logit,
         )
         return options.run(
             held.trainer,
