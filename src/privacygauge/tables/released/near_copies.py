@@ -94,7 +94,10 @@ def near_copies(
     common. Whoever is extreme in one column often is in others, so of all columns only the most
     extreme value counts as such; in the others a value counts for how near it is to the person's
     among the values at that end. Where nobody's value is between, the distance counts as a share of
-    the gap to the next person's value. The tail of the score is taken to be exponential, as that of
+    the gap to the next person's value. Whoever is of a rare kind agrees with others of it in many
+    columns at once: of the columns in which both hold one and the same number (`alike_numbers`),
+    equal numbers far from all others, or numbers in a gap in the middle, the nearest counts. The
+    tail of the score is taken to be exponential, as that of
     a sum of logarithms of uniform numbers nearly is, and fitted to people among others and to
     shuffled rows; the heavier tail counts. With j rows at a score that e rows are expected to reach
     by chance, all j count if the Poisson probability of j or more is at most `LIMIT` / 2**(j - 1),
@@ -140,6 +143,29 @@ def alike_numbers(values: Floats, numbers: Sequence[bool]) -> Bools:
     equal = own == usual[:, None]
     found[:, columns] = equal & (2 * equal.sum(axis=1) > len(columns))[:, None]
     return found
+
+
+def isolated(ordered: Floats, values: Floats, *, inside: bool = False) -> Bools:
+    """Return whether few of some numbers are near these values.
+
+    Parameters
+    ----------
+    ordered : ndarray
+        Numbers, ascending, none missing.
+    values : ndarray
+        Values to look at; missing ones are not isolated.
+    inside : bool
+        Whether there must be smaller and larger numbers too, more than a few.
+    """
+    if not len(ordered):
+        return np.zeros(len(values), bool)
+    low, high = np.quantile(ordered, [0.05, 0.95])
+    reach = _AROUND * (high - low)
+    first = np.searchsorted(ordered, values - reach, side="left")
+    last = np.searchsorted(ordered, values + reach, side="right")
+    few = _SPARSE * 2 * _AROUND * len(ordered)
+    found = ~np.isnan(values) & (last - first < few)
+    return found & (first > few) & (len(ordered) - last > few) if inside else found
 
 
 def _of_view(
@@ -220,10 +246,6 @@ class _People:
         self.ordered = [np.sort(column) for column in self.values.T]
         self.known = [column[~np.isnan(column)] for column in self.ordered]
         self.distinct = [np.unique(column) for column in self.known]
-        self.middle = [
-            np.quantile(column, [0.05, 0.95]) if len(column) else np.zeros(2)
-            for column in self.known
-        ]
 
     def asked(self, n_rows: int, rng: np.random.Generator) -> Ints:
         """Return the people that are compared: all, or the rarest and others at random."""
@@ -269,19 +291,11 @@ class _People:
         found &= (rows == theirs) | (np.isnan(rows) & np.isnan(theirs))
         for j, is_number in enumerate(self.numbers):
             if is_number:
-                found[:, j] |= self._isolated(j, rows[:, j]) & self._isolated(j, theirs[:, j])
+                known = self.known[j]
+                y, x = rows[:, j], theirs[:, j]
+                found[:, j] |= isolated(known, x) & (x == y)
+                found[:, j] |= np.logical_and(*(isolated(known, z, inside=True) for z in (x, y)))
         return found
-
-    def _isolated(self, j: int, values: Floats) -> Bools:
-        """Return whether few people have a number near these, but many smaller and larger ones."""
-        known = self.known[j]
-        if not len(known):
-            return np.zeros(len(values), bool)
-        reach = _AROUND * (self.middle[j][1] - self.middle[j][0])
-        first = np.searchsorted(known, values - reach, side="left")
-        last = np.searchsorted(known, values + reach, side="right")
-        few = _SPARSE * 2 * _AROUND * len(known)
-        return ~np.isnan(values) & (last - first < few) & (first > few) & (len(known) - last > few)
 
     def _nearest(self, rows: Floats, asked: Ints, own: Ints | None) -> tuple[Ints, Ints, Floats]:
         """Return the two nearest people of each row, and by how much the second is less near."""

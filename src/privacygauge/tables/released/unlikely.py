@@ -22,6 +22,7 @@ from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.near_copies import (
     NearCopies,
     alike_numbers,
+    isolated,
     near_copies,
 )
 from privacygauge.tables.released.tables import (
@@ -413,6 +414,8 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
     and from all pairs of records that agree there, over values about as rare. A value that nobody
     else has gets the probability that Good (1953), "The population frequencies of species and the
     estimation of population parameters", derives from the values that occur once.
+    Of the numbers that a rare kind of record may have in common, such as zeros of all channels or
+    numbers far from those of others, the least likely counts.
     """
     found = np.full(len(rows), -np.inf)
     for known in (records, others):
@@ -454,11 +457,16 @@ def _log_chance(known: Table, asked: Table, above: float) -> Floats:
             for place, column in enumerate(columns)
         ]
     )
-    # One number in most columns counts once.
-    alike = alike_numbers(asked.values, [column.is_number for column in asked.schema.columns])
-    alike = alike[:, columns]
-    once = np.where(alike, found, 0.0).min(axis=1, initial=0.0)
-    total: Floats = np.where(alike, 0.0, found).sum(axis=1) + once
+    # What a rare kind of record may explain counts once: one number in most columns, or numbers far
+    # from those of others.
+    numbers = [column.is_number for column in asked.schema.columns]
+    common = alike_numbers(asked.values, numbers)
+    for j in np.flatnonzero(numbers):
+        ordered = np.sort(known.values[:, j])
+        common[:, j] |= isolated(ordered[~np.isnan(ordered)], asked.values[:, j])
+    common = common[:, columns]
+    once = np.where(common, found, 0.0).min(axis=1, initial=0.0)
+    total: Floats = np.where(common, 0.0, found).sum(axis=1) + once
     return np.minimum(total, 0.0)
 
 
