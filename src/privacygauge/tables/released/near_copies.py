@@ -145,7 +145,7 @@ def alike_numbers(values: Floats, numbers: Sequence[bool]) -> Bools:
     return found
 
 
-def isolated(ordered: Floats, values: Floats, *, inside: bool = False) -> Bools:
+def is_isolated(ordered: Floats, values: Floats, *, inside: bool = False) -> Bools:
     """Return whether few of some numbers are near these values.
 
     Parameters
@@ -292,9 +292,10 @@ class _People:
         for j, is_number in enumerate(self.numbers):
             if is_number:
                 known = self.known[j]
-                y, x = rows[:, j], theirs[:, j]
-                found[:, j] |= isolated(known, x) & (x == y)
-                found[:, j] |= np.logical_and(*(isolated(known, z, inside=True) for z in (x, y)))
+                x = theirs[:, j]
+                y = rows[:, j]
+                found[:, j] |= is_isolated(known, x) & (x == y)
+                found[:, j] |= np.logical_and(*(is_isolated(known, z, inside=True) for z in (x, y)))
         return found
 
     def _nearest(self, rows: Floats, asked: Ints, own: Ints | None) -> tuple[Ints, Ints, Floats]:
@@ -342,7 +343,7 @@ class _People:
         return nearest, following, margin
 
     def _by_column(self, rows: Floats, people: Ints, less: int) -> tuple[Floats, Floats]:
-        """Return (k, F) how near rows are to people, and what of it extreme values explain."""
+        """Return (k, F) how near rows are to people, and the part that extreme values explain."""
         found, extreme = np.zeros((2, *rows.shape))
         for j, is_number in enumerate(self.numbers):
             x = self.values[people, j]

@@ -22,7 +22,7 @@ from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.near_copies import (
     NearCopies,
     alike_numbers,
-    isolated,
+    is_isolated,
     near_copies,
 )
 from privacygauge.tables.released.tables import (
@@ -463,7 +463,7 @@ def _log_chance(known: Table, asked: Table, above: float) -> Floats:
     common = alike_numbers(asked.values, numbers)
     for j in np.flatnonzero(numbers):
         ordered = np.sort(known.values[:, j])
-        common[:, j] |= isolated(ordered[~np.isnan(ordered)], asked.values[:, j])
+        common[:, j] |= is_isolated(ordered[~np.isnan(ordered)], asked.values[:, j])
     common = common[:, columns]
     once = np.where(common, found, 0.0).min(axis=1, initial=0.0)
     total: Floats = np.where(common, 0.0, found).sum(axis=1) + once
