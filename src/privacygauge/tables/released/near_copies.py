@@ -164,8 +164,10 @@ def is_isolated(ordered: Floats, values: Floats, *, inside: bool = False) -> Boo
     first = np.searchsorted(ordered, values - reach, side="left")
     last = np.searchsorted(ordered, values + reach, side="right")
     few = _SPARSE * 2 * _AROUND * len(ordered)
-    found = ~np.isnan(values) & (last - first < few)
-    return found & (first > few) & (len(ordered) - last > few) if inside else found
+    found: Bools = ~np.isnan(values) & (last - first < few)
+    if inside:
+        found &= (first > few) & (len(ordered) - last > few)
+    return found
 
 
 def _of_view(
