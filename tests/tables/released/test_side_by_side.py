@@ -64,12 +64,13 @@ def test_pairs_are_measured_columns_side_by_side():
     ]
 
 
-def test_missing_and_equal_numbers_are_near_to_nobody():
+@pytest.mark.parametrize("made_there", [-1, 19])
+def test_missing_and_equal_numbers_are_near_to_nobody(made_there):
     draw = np.random.default_rng(1)
     real, holdout, made = (homes(draw, 200) for _ in range(3))
     real.loc[:9, "lat"] = np.nan
     real.loc[10:39, ["lat", "lon"]] = [48.1, 11.5]
-    made.loc[:19, ["lat", "lon"]] = [48.1, 11.5]
+    made.loc[:made_there, ["lat", "lon"]] = [48.1, 11.5]
     tables = read_together(real, made, holdout)
     records = stack_tables(tables.real, tables.holdout)
     score = nearest_side_by_side(records, tables.synthetic, ((2, 3),))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privacygauge.datasets.parsing import dates_of
 from privacygauge.errors import InputError
 from privacygauge.tables.released.copies import find_copies
 from privacygauge.tables.released.linkability import nearly_copied
@@ -409,3 +410,82 @@ def test_only_beginnings_of_all_values_are_cuts(texts):
     assert found["real"]["x"].tolist() == (
         ["I", "J", "K", "I"] if said else ["I21", "J44", "K35", "I50"]
     )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda rng, x: x * 1.03,
+        lambda rng, x: np.where(rng.random(len(x)) < 0.6, 3, x),
+        lambda rng, x: x + rng.normal(0, 0.1, len(x)),
+    ],
+    ids=["scaled", "imputed and rounded", "noise"],
+)
+def test_numbers_moved_a_little_out_of_a_narrow_range_are_compared(values):
+    rng = np.random.default_rng(0)
+    real = people(rng).assign(rent=rng.normal(3.3, 0.02, 80).round(3))
+    made = real.assign(rent=values(rng, real["rent"]).round(3))
+    found = read_together(real, made)
+    (warning,) = require_common(found.real, found.synthetic)
+    assert "of the values of column 'rent' stand nowhere in the real table" in warning
+
+
+def test_noise_on_a_number_that_is_mostly_zero_is_compared():
+    rng = np.random.default_rng(0)
+    real = people(rng).assign(loss=np.where(rng.random(80) < 0.9, 0, rng.integers(900, 4000, 80)))
+    made = real.assign(loss=real["loss"] + rng.normal(-20, 40, 80).round().astype(int))
+    found = read_together(real, made)
+    assert "'loss'" in "".join(require_common(found.real, found.synthetic))
+
+
+def test_a_code_cut_to_the_beginning_that_all_have_says_nothing():
+    rng = np.random.default_rng(0)
+    real = people(rng).assign(article=[f"SKU{i:04d}" for i in rng.integers(0, 60, 80)])
+    found = read_together(real, real.assign(article="SKU"))
+    assert find_copies(found, rng).real.all()
+
+
+def test_a_mark_for_missing_values_is_not_cut():
+    rng = np.random.default_rng(0)
+    countries = rng.choice(["Cuba", "Italy", "United-States", "?"], 80)
+    real = people(rng).assign(country=countries)
+    found = read_together(real, real.assign(country=real["country"].str[:2]))
+    assert find_copies(found, rng).real.all()
+
+
+def test_ranges_that_overlap_and_numbers_beside_ranges_are_read_as_their_middle():
+    real = pd.DataFrame({"age": range(60, 80), "visits": [float(i) for i in range(20)]})
+    ages = ["61-76", "63-77", "60-62", "over 75", "70"] * 4
+    visits = ["3", "1-3", "0", "4.5-5", "under 3"] * 4
+    found = read_together(real, pd.DataFrame({"age": ages, "visits": visits}))
+    assert found.synthetic.values[:5].tolist() == [
+        [68.5, 3.0],
+        [70.0, 2.0],
+        [61.0, 0.0],
+        [77.0, 4.75],
+        [70.0, 1.5],
+    ]
+    assert found.real.values[:, 0].tolist() == list(range(60, 80))
+    assert len([note for note in found.read if "each range is read as its middle" in note]) == 2
+
+
+def test_numbers_and_words_are_no_ranges():
+    real = pd.DataFrame({"age": range(60, 80), "visits": range(20)})
+    made = real.assign(age=["61-76", "63-77", "old", "70"] * 5)
+    with pytest.raises(InputError, match="'age'"):
+        read_together(real, made)
+
+
+def test_dates_and_periods_of_several_lengths_are_read_as_their_middle_day():
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 1000, 60), "D")
+    real = pd.DataFrame({"admission": days.strftime("%Y-%m-%d"), "age": rng.integers(0, 90, 60)})
+    texts = ["2019", "2019-12", "2020-Q1", *real["admission"][3:]]
+    found = read_together(real, real.assign(admission=texts))
+    assert dates_of(found.synthetic.values[:3, 0]).astype(str).tolist() == [
+        "2019-07-02",
+        "2019-12-16",
+        "2020-02-15",
+    ]
+    np.testing.assert_array_equal(found.synthetic.values[3:], found.real.values[3:])
+    assert any("each period is read as its middle day" in note for note in found.read)

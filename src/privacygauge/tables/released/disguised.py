@@ -249,11 +249,10 @@ def nearest_side_by_side(records: Table, made: Table, pairs: tuple[tuple[int, in
         # The nearest other record is oneself.
         around = KDTree(asked).query(asked, k=_AROUND + 1)[0][:, -1]
         away = KDTree(released).query(asked)[0]
-        expected = (
-            _AROUND * len(released) / len(asked) * np.square(away / np.maximum(around, 1e-300))
-        )
         # Many equal records around: nothing can be near.
-        expected[around == 0] = np.inf
+        share = np.full(len(asked), np.inf)
+        np.divide(away, around, out=share, where=around > 0)
+        expected = _AROUND * len(released) / len(asked) * np.square(share)
         found[there] = np.maximum(found[there], -np.log(np.maximum(expected, _CLOSEST)))
     return np.where(np.isfinite(found), found, min(0.0, found[np.isfinite(found)].min(initial=0.0)))
 

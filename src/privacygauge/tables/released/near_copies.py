@@ -8,12 +8,13 @@ other, and by the synthetic rows with every column shuffled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import poisson
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.tables import (
     ReleasedTables,
@@ -47,6 +48,12 @@ _CELLS = 2**16
 _CLOSEST = 0.005
 """Smallest share of the gap between two people's values that counts: equal numbers count like it,
 since generators draw values of people again."""
+_AROUND = 0.1
+"""Numbers near one lie within this share of the distance from the 5% to the 95% quantile."""
+_SPARSE = 0.1
+"""A number is isolated if near it lie fewer people than this share of evenly spread ones."""
+_FEWEST_ALIKE = 3
+"""Fewest number columns that are said to hold one number."""
 _EXAMINED = 300
 """Most rows that are compared with everybody, the most suspicious first."""
 
@@ -87,7 +94,10 @@ def near_copies(
     common. Whoever is extreme in one column often is in others, so of all columns only the most
     extreme value counts as such; in the others a value counts for how near it is to the person's
     among the values at that end. Where nobody's value is between, the distance counts as a share of
-    the gap to the next person's value. The tail of the score is taken to be exponential, as that of
+    the gap to the next person's value. Whoever is of a rare kind agrees with others of it in many
+    columns at once: of the columns in which both hold one and the same number (`alike_numbers`),
+    equal numbers far from all others, or numbers in a gap in the middle, the nearest counts. The
+    tail of the score is taken to be exponential, as that of
     a sum of logarithms of uniform numbers nearly is, and fitted to people among others and to
     shuffled rows; the heavier tail counts. With j rows at a score that e rows are expected to reach
     by chance, all j count if the Poisson probability of j or more is at most `LIMIT` / 2**(j - 1),
@@ -115,6 +125,49 @@ def near_copies(
         made=np.unique(np.array([found[one][1] for one in real], np.int64)),
         holdout=np.array(sorted(one - n for one in found if one >= n), np.int64),
     )
+
+
+def alike_numbers(values: Floats, numbers: Sequence[bool]) -> Bools:
+    """Return (k, F) the columns of records in which most numbers are one and the same.
+
+    Such are the records of a channel that reads 0, or of one who gives the same answer to all
+    questions: that two of them agree in many columns says no more than that they do in one.
+    """
+    found = np.zeros(values.shape, bool)
+    columns = np.flatnonzero(numbers)
+    if len(columns) < _FEWEST_ALIKE:
+        return found
+    # More than half of the sorted numbers are equal only if the middle one is among them.
+    own = np.where(np.isnan(values[:, columns]), np.inf, values[:, columns])
+    usual = np.sort(own, axis=1)[:, len(columns) // 2]
+    equal = own == usual[:, None]
+    found[:, columns] = equal & (2 * equal.sum(axis=1) > len(columns))[:, None]
+    return found
+
+
+def is_isolated(ordered: Floats, values: Floats, *, inside: bool = False) -> Bools:
+    """Return whether few of some numbers are near these values.
+
+    Parameters
+    ----------
+    ordered : ndarray
+        Numbers, ascending, none missing.
+    values : ndarray
+        Values to look at; missing ones are not isolated.
+    inside : bool
+        Whether there must be smaller and larger numbers too, more than a few.
+    """
+    if not len(ordered):
+        return np.zeros(len(values), bool)
+    low, high = np.quantile(ordered, [0.05, 0.95])
+    reach = _AROUND * (high - low)
+    first = np.searchsorted(ordered, values - reach, side="left")
+    last = np.searchsorted(ordered, values + reach, side="right")
+    few = _SPARSE * 2 * _AROUND * len(ordered)
+    found: Bools = ~np.isnan(values) & (last - first < few)
+    if inside:
+        found &= (first > few) & (len(ordered) - last > few)
+    return found
 
 
 def _of_view(
@@ -217,15 +270,42 @@ class _People:
 
         `own` are the rows' people, who are not their own nearest.
         """
-        nearest, margin = self._nearest(rows, asked, own)
-        return margin + self._in_the_middle(rows, nearest, 0 if own is None else 1), nearest
+        less = 0 if own is None else 1
+        nearest, following, margin = self._nearest(rows, asked, own)
+        near, tail = self._by_column(rows, nearest, less)
+        common = self._of_a_kind(rows, nearest)
+        # Of the columns in which the row and the person are rare, one counts.
+        apart = np.where(common, near, tail).max(axis=1, initial=0.0)
+        free = np.where(common, 0.0, near - tail).sum(axis=1)
+        second, _ = self._by_column(rows, following, less)
+        also = self._of_a_kind(rows, following)
+        first, second = (
+            np.where(mask, 0.0, one).sum(axis=1) + np.where(mask, one, 0.0).max(axis=1, initial=0.0)
+            for mask, one in ((common, near), (also, second))
+        )
+        margin = np.where(common.any(axis=1), np.clip(first - second, 0.0, margin), margin)
+        return margin + free + apart, nearest
 
-    def _nearest(self, rows: Floats, asked: Ints, own: Ints | None) -> tuple[Ints, Floats]:
-        """Return the nearest person of each row, and by how much the next one is less near."""
+    def _of_a_kind(self, rows: Floats, people: Ints) -> Bools:
+        """Return (k, F) the columns whose values both may have since they are of one rare kind."""
+        theirs = self.values[people]
+        found = alike_numbers(rows, self.numbers) & alike_numbers(theirs, self.numbers)
+        found &= (rows == theirs) | (np.isnan(rows) & np.isnan(theirs))
+        for j, is_number in enumerate(self.numbers):
+            if is_number:
+                known = self.known[j]
+                x = theirs[:, j]
+                y = rows[:, j]
+                found[:, j] |= is_isolated(known, x) & (x == y)
+                found[:, j] |= np.logical_and(*(is_isolated(known, z, inside=True) for z in (x, y)))
+        return found
+
+    def _nearest(self, rows: Floats, asked: Ints, own: Ints | None) -> tuple[Ints, Ints, Floats]:
+        """Return the two nearest people of each row, and by how much the second is less near."""
         worth = self.worth.astype(np.float32)
         less = 0 if own is None else 1
         theirs = self.owner[asked]
-        nearest = np.zeros(len(rows), np.int64)
+        nearest, following = np.zeros((2, len(rows)), np.int64)
         margin = np.zeros(len(rows))
         places = []
         for ordered, x, y in zip(self.ordered, self.values[asked].T, rows.T, strict=True):
@@ -259,15 +339,16 @@ class _People:
             most = near[np.arange(len(best)), best]
             near[theirs == theirs[best][:, None]] = 0.0
             nearest[block] = asked[best]
-            margin[block] = most - near.max(axis=1)
-        return nearest, margin
+            second = near.argmax(axis=1)
+            following[block] = asked[second]
+            margin[block] = most - near[np.arange(len(second)), second]
+        return nearest, following, margin
 
-    def _in_the_middle(self, rows: Floats, nearest: Ints, less: int) -> Floats:
-        """Return how near rows are to people, all extreme values together counted once."""
-        extreme = np.zeros(len(rows))
-        total = np.zeros(len(rows))
+    def _by_column(self, rows: Floats, people: Ints, less: int) -> tuple[Floats, Floats]:
+        """Return (k, F) how near rows are to people, and the part that extreme values explain."""
+        found, extreme = np.zeros((2, *rows.shape))
         for j, is_number in enumerate(self.numbers):
-            x = self.values[nearest, j]
+            x = self.values[people, j]
             y = rows[:, j]
             low = np.minimum(x, y)
             high = np.maximum(x, y)
@@ -275,7 +356,7 @@ class _People:
             last = np.searchsorted(self.ordered[j], high, side="right")
             count = np.maximum(last - first - less, 1)
             if not is_number:
-                total += np.where(x == y, self.worth[count], 0.0)
+                found[:, j] = np.where(x == y, self.worth[count], 0.0)
                 continue
             missing = np.isnan(x) & np.isnan(y)
             there = ~np.isnan(low)
@@ -284,10 +365,9 @@ class _People:
             n_known = len(self.known[j])
             beyond = np.minimum(last, n_known - first) - less
             tail = np.where(there, self.worth[np.clip(beyond, 1, self.n)], 0.0)
-            tail = np.minimum(tail, near)
-            total += near - tail
-            np.maximum(extreme, tail, out=extreme)
-        return total + extreme
+            found[:, j] = near
+            extreme[:, j] = np.minimum(tail, near)
+        return found, extreme
 
     def _closeness(self, j: int, x: Floats, y: Floats) -> Floats:
         """Return the distance of two values as a share of the gap to the next person's value."""

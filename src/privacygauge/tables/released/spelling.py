@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from itertools import pairwise
 from operator import methodcaller
@@ -65,6 +65,8 @@ _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", 
 """Formats of years, months and weeks in place of dates; the coarsest first."""
 _QUARTERS = ("{0.year}Q{1}", "{0.year}-Q{1}", "{0.year} Q{1}", "Q{1} {0.year}")
 """Formats of a date and its quarter."""
+_MOST_DAYS = 150 * 366
+"""Most days of a calendar in which periods of several lengths are looked up."""
 _SHORT = 3
 """Real values of this many characters or fewer are never taken to be cut."""
 _UNITS = (1e-3, 1e-2, 1e-1, 10.0, 100.0, 1000.0)
@@ -274,6 +276,22 @@ def coarsened_alike(
         if ranges is not None:
             read = methodcaller("map", ranges.name_of, na_action="ignore")
             what = f"holds ranges such as {texts[0]!r}: the others' numbers are put in them"
+        elif is_number and (middles := _middles_of(texts, real[name])) is not None:
+            made = made.assign(**{name: made[name].map(middles)})
+            few = next(text for text in texts if _RANGE.fullmatch(str(text).strip()))
+            said.append(
+                f"synthetic: column {name!r} holds overlapping ranges such as {few!r}, or numbers "
+                "beside ranges: each range is read as its middle"
+            )
+            continue
+        elif (days := _middle_days(texts, real[name])) is not None:
+            made = made.assign(**{name: made[name].map(days)})
+            few = min(map(_text, texts), key=len)
+            said.append(
+                f"synthetic: column {name!r} holds dates and periods such as {few!r}: each period "
+                "is read as its middle day"
+            )
+            continue
         elif (period := _period_of(texts, real[name])) is not None:
             read = partial(_in_periods, period)
             made = made.assign(**{name: made[name].map(_text, na_action="ignore")})
@@ -315,23 +333,51 @@ class _Ranges:
         return self.names[place] if number <= reach else OUTSIDE
 
 
+def _ends_of(match: re.Match[str]) -> tuple[float, float]:
+    """Return the ends of a range; an open end is infinite."""
+    part = {
+        key: float(value.replace(",", ""))
+        for key, value in match.groupdict().items()
+        if value is not None and key not in ("open", "end")
+    }
+    low = part.get("low", part.get("from", part.get("above", part.get("least", -np.inf))))
+    return low, part.get("high", part.get("to", part.get("below", np.inf)))
+
+
+def _middles_of(texts: Collection[Any], real: pd.Series[Any]) -> dict[Any, float] | None:
+    """Return the number, or the middle of the range, that each text is; None if one is neither.
+
+    None also if all are numbers. A range that is open on a side ends with the real numbers.
+    """
+    found = {}
+    n_ranges = 0
+    for text in texts:
+        match = _RANGE.fullmatch(str(text).strip())
+        if match is None:
+            if re.fullmatch(_NUMBER, str(text).strip()) is None:
+                return None
+            found[text] = float(str(text).replace(",", ""))
+            continue
+        low, high = _ends_of(match)
+        low = max(low, min(high, float(real.min()))) if low == -np.inf else low
+        high = min(high, max(low, float(real.max()))) if high == np.inf else high
+        if low > high:
+            return None
+        n_ranges += 1
+        found[text] = (low + high) / 2
+    return found if n_ranges else None
+
+
 def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
     """Parse texts as ranges; None if one of them is not a range, or two overlap."""
-    matches = {str(text): _RANGE.fullmatch(str(text).strip()) for text in texts}
     found = []
     openings = set()
-    for name, match in matches.items():
+    for text in texts:
+        match = _RANGE.fullmatch(str(text).strip())
         if match is None:
             return None
-        part = {
-            key: float(value.replace(",", ""))
-            for key, value in match.groupdict().items()
-            if value is not None and key not in ("open", "end")
-        }
-        low = part.get("low", part.get("from", part.get("above", part.get("least", -np.inf))))
-        high = part.get("high", part.get("to", part.get("below", np.inf)))
         openings.add(match["open"] == "(")
-        found.append((low, high, name))
+        found.append((*_ends_of(match), str(text)))
     found.sort()
     # Ascending by low end: ranges overlap only if neighbours do. One range alone is not a scale.
     if len(found) < 2 or any(one[1] > other[0] for one, other in pairwise(found)):
@@ -363,6 +409,44 @@ def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date],
         if len(made & set(map(write, dates))) >= _PREFIXES * len(made):
             return write
     return None
+
+
+def _middle_days(texts: Collection[Any], real: pd.Series[Any]) -> dict[Any, str] | None:
+    """Return the date, or the middle day of the period, that each text is, as texts of dates.
+
+    None if one is neither, or if all are dates or periods of one length.
+    """
+    import pandas as pd
+
+    days = days_of(real)
+    if days is None or not len(texts) or np.isnan(days).all():
+        return None
+    years = dates_of(np.floor(np.array([np.nanmin(days), np.nanmax(days)]))).astype(object)
+    first = date(years[0].year, 1, 1)
+    n_days = (date(years[1].year, 12, 31) - first).days + 1
+    if n_days > _MOST_DAYS:
+        return None
+    calendar = [first + timedelta(one) for one in range(n_days)]
+    left = {_text(text) for text in texts}
+    found: dict[str, date] = {}
+    n_forms = 0
+    for form in (*_PERIODS, *_QUARTERS):
+        places: dict[str, list[int]] = {}
+        for place, day in enumerate(calendar):
+            places.setdefault(_period(form, day), []).append(place)
+        read = left & places.keys()
+        n_forms += bool(read)
+        found |= {text: calendar[places[text][len(places[text]) // 2]] for text in read}
+        left -= read
+    if not found or (not left and n_forms == 1):
+        return None
+    if left:
+        further = sorted(left)
+        dates = days_of(pd.Series(further))
+        if dates is None:
+            return None
+        found |= dict(zip(further, dates_of(np.floor(dates)).astype(object), strict=True))
+    return {text: found[_text(text)].isoformat() for text in texts}
 
 
 def _period(form: str, day: date) -> str:
@@ -402,8 +486,11 @@ _LETTERS = re.compile(r"[^\W\d_]*")
 
 def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
     """Return the cut that turns real values into these texts; None if there is none."""
-    made = [_text(value) for value in texts]
-    known = [_text(value) for value in real]
+    # A mark for a missing value is not cut.
+    made, known = (
+        [text for text in map(_text, values) if text.casefold() not in MISSING]
+        for values in (texts, real)
+    )
     if not made or not known:
         return None
     masked = [_MASKED.fullmatch(text) for text in made]
@@ -439,7 +526,10 @@ def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
         cuts += [_Cut(None, end=end)] if not any(text.isalpha() for text in known) else []
     for cut in cuts:
         begun = {cut.text_of(text) for text in known}
-        if len(begun) > 1 and sum(text in begun for text in made) >= _PREFIXES * len(made):
+        # All codes may have one beginning, which then says nothing.
+        if len(begun) == 1 and (digits or length < _SHORT):
+            continue
+        if sum(text in begun for text in made) >= _PREFIXES * len(made):
             return cut
     return None
 
@@ -470,8 +560,8 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
     ------
     InputError
         If no value of a column, or less than half of them, can be one of the real table: its name
-        and the way out, in one line. Categories that have at least `LEVELS` in common are sparse
-        codes, about which a warning is returned.
+        and the way out, in one line. A warning is returned about categories that have at least
+        `LEVELS` in common, which are sparse codes, and numbers that lie a little out of the range.
 
     Notes
     -----
@@ -499,6 +589,12 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
             if within[factor] >= _PREFIXES:
                 mend = f"times {factor:g} they could be, as in another unit: {mend}"
             share = float(np.mean((values < low) | (values > high)))
+            # Noise, imputation and rounding move numbers a little out of the range.
+            usual = 0.0 if column.date else abs(float(np.median(own)))
+            reach = _A_LITTLE * max(high - low, usual)
+            away = (values < low - reach) | (values > high + reach)
+            # One number alone is a mark rather than a measure.
+            moved = bool(np.ptp(values) > 0 and np.mean(away) <= _MOST_UNKNOWN)
             # Of one person more, each end is as likely to be exceeded as to be reached by any.
             by_chance = 2 / (people + 1)
             n = max(1, round(len(values) * min(1.0, people / len(own))))
@@ -514,6 +610,7 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
             # Two groups of a few people need not have a level in common: too little was seen.
             if not len(own) or not len(values) or people < FEW_PEOPLE:
                 continue
+            moved = False
             there = checks.short_list((repr(column.categories[code]) for code in np.unique(own)), 3)
             found = _unknown_values(own, values, people)
             if found is None:
@@ -530,7 +627,7 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
         # Many levels in common are written alike: sparse codes, whose levels come in groups such as
         # families, may be new in most rows.
         sparse = not column.is_number and len(np.intersect1d(own, values)) >= LEVELS
-        if share > _MOST_UNKNOWN and not sparse:
+        if share > _MOST_UNKNOWN and not sparse and not moved:
             which = "no value" if share == 1 else f"only {1 - share:.1%} of the values"
             raise InputError(
                 f"synthetic: {which} of column {column.name!r} can be one of the real table, "
@@ -547,6 +644,8 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
 
 _SOME = 0.1
 """Share of unknown values that is worth a warning."""
+_A_LITTLE = 0.1
+"""Share of the range, or of the median, by which numbers that were moved may lie out of it."""
 _MOST_UNKNOWN = 0.5
 """Share of unknown values above which hardly any copy could be seen."""
 _BY_CHANCE = 0.001

@@ -19,7 +19,12 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rates import excess
 from privacygauge.tables.released.disguised import between_dates
-from privacygauge.tables.released.near_copies import NearCopies, near_copies
+from privacygauge.tables.released.near_copies import (
+    NearCopies,
+    alike_numbers,
+    is_isolated,
+    near_copies,
+)
 from privacygauge.tables.released.tables import (
     ReleasedTables,
     evenly,
@@ -409,6 +414,8 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
     and from all pairs of records that agree there, over values about as rare. A value that nobody
     else has gets the probability that Good (1953), "The population frequencies of species and the
     estimation of population parameters", derives from the values that occur once.
+    Of the numbers that a rare kind of record may have in common, such as zeros of all channels or
+    numbers far from those of others, the least likely counts.
     """
     found = np.full(len(rows), -np.inf)
     for known in (records, others):
@@ -433,9 +440,8 @@ def _log_chance(known: Table, asked: Table, above: float) -> Floats:
         return by_values
     if not rare.all():
         # Only rare records need contexts: the others keep the bound by values alone.
-        found = by_values.copy()
-        found[rare] = _log_chance(known, asked[np.flatnonzero(rare)], above)
-        return found
+        by_values[rare] = _log_chance(known, asked[np.flatnonzero(rare)], above)
+        return by_values
     # Ascending rarity; the last _COLUMNS are the rarest.
     columns = np.argsort(-np.log(alone).mean(axis=0), kind="stable")[-_COLUMNS:]
     few = np.linspace(0, len(known) - 1, min(len(known), _LARGEST)).astype(np.int64)
@@ -444,10 +450,23 @@ def _log_chance(known: Table, asked: Table, above: float) -> Floats:
         len(few),
         np.bincount(own[few], minlength=1 + max(own.max(), mine.max()))[mine],
     )
-    total = np.zeros(len(asked))
-    for place, column in enumerate(columns):
-        # A context may only make a value more likely, never less: this errs towards "likely".
-        total += np.log(np.maximum(alone[:, column], learnt.most_likely(place)))
+    # A context may only make a value more likely, never less: this errs towards "likely".
+    found = np.column_stack(
+        [
+            np.log(np.maximum(alone[:, column], learnt.most_likely(place)))
+            for place, column in enumerate(columns)
+        ]
+    )
+    # What a rare kind of record may explain counts once: one number in most columns, or numbers far
+    # from those of others.
+    numbers = [column.is_number for column in asked.schema.columns]
+    common = alike_numbers(asked.values, numbers)
+    for j in np.flatnonzero(numbers):
+        ordered = np.sort(known.values[:, j])
+        common[:, j] |= is_isolated(ordered[~np.isnan(ordered)], asked.values[:, j])
+    common = common[:, columns]
+    once = np.where(common, found, 0.0).min(axis=1, initial=0.0)
+    total: Floats = np.where(common, 0.0, found).sum(axis=1) + once
     return np.minimum(total, 0.0)
 
 
