@@ -168,7 +168,7 @@ def test_two_near_copies_in_a_hundred_are_found():
     for seed in range(games):
         found = audit_released(*near_copies(seed, 0.02), **options).report()
         assert found.verdict.grade not in (NONE, UNTOLD)
-        assert "stand out" in found.verdict.headline
+        assert any(word in found.verdict.headline for word in ("stand out", "have a near copy"))
 
 
 @pytest.mark.slow

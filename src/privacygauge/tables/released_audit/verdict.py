@@ -193,7 +193,9 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
                 told = _most_shared(f)
         elif by_order and beyond_grade(copied) != grade:
             told = _what_links(f)
-        headline = f"{grade.word.capitalize()} leak: {told}"
+        # Attacks void beside a holdout of another source may have found far more.
+        least = " at least" if f.n_holdout else ""
+        headline = f"{grade.word.capitalize()} leak{least}: {told}"
         reason = "There was no holdout to compare the attacks with."
         left_out = no_control(f)
         if left_out is not None:
