@@ -328,6 +328,13 @@ def test_a_void_result_is_marked(found):
     told = shown(void.to_html())
     assert "the numbers below are void" in told
     assert sum("Void:" in card.text for card in void.report().cards) == 4
+
+
+def test_a_leak_beside_a_holdout_of_another_source_is_the_least_of_it(found):
+    """The attacks do not count there, so the copies say how much leaks at least."""
+    void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
+    assert " leak at least: " in void.report().verdict.headline
+    assert " at least: " not in found.report().verdict.headline
     assert not any("Void:" in card.text for card in found.report().cards)
 
 
