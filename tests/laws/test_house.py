@@ -92,6 +92,19 @@ def used_once() -> Iterator[str]:
                 yield f"{path} {node.name}"
 
 
+def bracketed() -> Iterator[str]:
+    """Yield keyword arguments that are a constant, a name or an f-string in needless brackets."""
+    lines = {path: (ROOT / path).read_text("utf-8").split("\n") for path in TREES}
+    for place, node in nodes(ast.keyword):
+        assert isinstance(node, ast.keyword)
+        value = node.value
+        one_line = value.lineno == value.end_lineno
+        if isinstance(value, (ast.Constant, ast.Name, ast.JoinedStr)) and one_line:
+            line = lines[place.rpartition(":")[0]][value.lineno - 1].encode()
+            if line[: value.col_offset].endswith(b"=("):
+                yield place
+
+
 def clauses() -> Iterator[str]:
     """Yield docstrings that name a thing by a clause that begins with "what"."""
     for place, node in nodes(ast.Module, ast.ClassDef, *FUNCTIONS):
@@ -103,6 +116,7 @@ def clauses() -> Iterator[str]:
 
 LIMITS = {
     packed: 0,
+    bracketed: 0,
     positional: 73,
     long_signatures: 0,
     participles: 0,
