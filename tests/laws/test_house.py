@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import privacygauge
 
 ROOT = Path(privacygauge.__file__).parent
@@ -133,6 +135,16 @@ def test_marks_of_code_that_is_hard_to_follow_only_fall() -> None:
         if len(found[count.__name__]) > most
     }
     assert not over, {name: (len(places), places[-20:]) for name, places in over.items()}
+
+
+def test_the_examples_of_contributing_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    trees = {f"example {i}": ast.parse(text) for i, text in enumerate(examples)}
+    monkeypatch.setitem(globals(), "TREES", trees)
+    assert len(trees) > 10
+    found = [place for count in (packed, positional, long_signatures) for place in count()]
+    assert not found
 
 
 def test_no_more_than_three_classes_share_a_name() -> None:
