@@ -15,6 +15,7 @@ import shlex
 import sys
 import tempfile
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -326,6 +327,50 @@ def test_the_catalogue_is_extended_as_contributing_says():
     for listed in ("ESTIMATORS", "ON_SHADOW", "ON_WORLDS", "LEARNT", "ATTACKS"):
         assert f"\n{listed}: " in catalogue
         assert f"`{listed}`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_the_architecture_draws_the_layers_that_import_linter_holds():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = (
+        one for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == "layers"
+    )
+    held = [set(re.findall(r"\w+", layer)) for layer in contract["layers"]]
+    (picture,) = (
+        block.text
+        for block in blocks(ROOT / "docs" / "architecture.md", "text")
+        if block.text.split()[0] == "__main__"
+    )
+    names = re.sub(r"#.*", "", picture)
+    assert [set(re.findall(r"\w+", layer)) for layer in names.split("|")] == held
+
+
+@pytest.mark.parametrize(
+    ("page", "section"),
+    [("CONTRIBUTING.md", "## The one idea"), ("docs/architecture.md", "## What each part is for")],
+)
+def test_every_package_that_is_named_exists(page, section):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    text = text[text.index(section) :]
+    text = text[: text.index("\n## ", 1)]
+    words = set(re.findall(r"`([a-z_]+)`", BLOCK.sub("", text))) - {"privacygauge"}
+    for drawn in re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        heads = re.findall(r"^ +([a-z_ |]+?)(?:  |$)", drawn, re.MULTILINE)
+        words |= {word for head in heads for word in re.findall(r"[a-z_]+", head)}
+    assert {"core", "evaluate"} <= words
+    package = ROOT / "src" / "privacygauge"
+    assert words <= {path.stem for path in package.iterdir()}
+
+
+def test_the_architecture_names_every_audit_that_is_not_made_of_options():
+    import privacygauge as pg
+
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    plain = {
+        title
+        for title in pg.__all__
+        if title.startswith("audit_") and not hasattr(getattr(pg, title), "__signature__")
+    }
+    assert plain == set(re.findall(r"`(audit_\w+)`", text))
 
 
 def test_pages_speak_of_nothing_but_the_project():

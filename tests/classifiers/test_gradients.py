@@ -35,6 +35,17 @@ class Refused(Residual):
         return super().forward(x) * (2.0 if float(x.sum()) > 0 else 3.0)
 
 
+class Asserting(Residual):
+    """A network that says so itself where torch.func runs it."""
+
+    def forward(self, x):
+        try:
+            float(x.sum())
+        except RuntimeError as error:
+            raise AssertionError("this network needs plain tensors") from error
+        return super().forward(x)
+
+
 def plain(**inplace):
     torch.manual_seed(0)
     nn = torch.nn
@@ -78,7 +89,9 @@ def test_every_engine_gives_the_norms_of_a_backward_pass_for_each_record(engine)
     np.testing.assert_allclose(found.norm, np.sqrt((norms**2).sum(1)), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("make", "engine"), [(Residual, "vmap"), (Refused, "loop")])
+@pytest.mark.parametrize(
+    ("make", "engine"), [(Residual, "vmap"), (Refused, "loop"), (Asserting, "loop")]
+)
 def test_other_modules_take_the_fastest_engine_that_can_run_them(make, engine):
     torch.manual_seed(1)
     model = make()

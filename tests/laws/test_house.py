@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import privacygauge
 
 ROOT = Path(privacygauge.__file__).parent
@@ -92,6 +94,19 @@ def used_once() -> Iterator[str]:
                 yield f"{path} {node.name}"
 
 
+def bracketed() -> Iterator[str]:
+    """Yield keyword arguments that are a constant, a name or an f-string in needless brackets."""
+    lines = {path: (ROOT / path).read_text("utf-8").split("\n") for path in TREES}
+    for place, node in nodes(ast.keyword):
+        assert isinstance(node, ast.keyword)
+        value = node.value
+        one_line = value.lineno == value.end_lineno
+        if isinstance(value, (ast.Constant, ast.Name, ast.JoinedStr)) and one_line:
+            line = lines[place.rpartition(":")[0]][value.lineno - 1].encode()
+            if line[: value.col_offset].endswith(b"=("):
+                yield place
+
+
 def clauses() -> Iterator[str]:
     """Yield docstrings that name a thing by a clause that begins with "what"."""
     for place, node in nodes(ast.Module, ast.ClassDef, *FUNCTIONS):
@@ -103,6 +118,7 @@ def clauses() -> Iterator[str]:
 
 LIMITS = {
     packed: 0,
+    bracketed: 0,
     positional: 73,
     long_signatures: 0,
     participles: 0,
@@ -119,6 +135,16 @@ def test_marks_of_code_that_is_hard_to_follow_only_fall() -> None:
         if len(found[count.__name__]) > most
     }
     assert not over, {name: (len(places), places[-20:]) for name, places in over.items()}
+
+
+def test_the_examples_of_contributing_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    trees = {f"example {i}": ast.parse(text) for i, text in enumerate(examples)}
+    monkeypatch.setitem(globals(), "TREES", trees)
+    assert len(trees) > 10
+    found = [place for count in (packed, positional, long_signatures) for place in count()]
+    assert not found
 
 
 def test_no_more_than_three_classes_share_a_name() -> None:

@@ -26,7 +26,7 @@ from privacygauge.classifiers.estimators import require_records
 from privacygauge.classifiers.game import PredictionGame, PredictionObservation, rarer
 from privacygauge.classifiers.known import comparison_of
 from privacygauge.classifiers.networks.engines import layers_of
-from privacygauge.classifiers.networks.task import the_torch
+from privacygauge.classifiers.networks.task import VMAP_ERRORS, the_torch
 from privacygauge.classifiers.neural import Inputs, Network, NeuralNasr, one_hot, standardise_both
 from privacygauge.classifiers.predictions import Predictions, predictions
 from privacygauge.classifiers.suite import prediction_attacks
@@ -53,9 +53,6 @@ _NUMBERS = 1 << 24
 
 _RECORDS = 4096
 """Largest number of records with activations in memory at once."""
-
-# Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
-_REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 
 
 def white_box_signals(
@@ -125,7 +122,7 @@ def white_box_signals(
         name = "loop"
         try:
             found = _norms_by_vmap(own, asked[:2], classes[:2])
-        except _REFUSALS:
+        except VMAP_ERRORS:
             pass
         else:
             if np.allclose(found, expected, rtol=1e-9, atol=1e-12):

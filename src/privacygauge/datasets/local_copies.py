@@ -161,15 +161,6 @@ def content_of(path: Path) -> bytes:
             raise InputError(f"{path} is damaged ({error}): remove it, or get it again") from error
 
 
-LICENCES = {
-    "Purchase100": "of Kaggle's challenge that it was made from: never redistributed",
-    "Texas100": "of the Texas Department of State Health Services: never redistributed",
-    "Location30": "none stated: for tests and reproductions only, never redistributed",
-    "CIFAR logits": "MIT",
-    "census": "Open Government Licence (Office for National Statistics)",
-}
-"""Name of the data to its licence; none of these data are ever fetched."""
-
 Bytes = NDArray[np.uint8]
 
 
@@ -227,6 +218,8 @@ N_FEATURES = 600
 def purchase100(path: str | Path, *, sha256: str | None = None) -> tuple[Bytes, Ints]:
     """Return Purchase100: 600 purchased products or not of 197,324 customers, and their 100 groups.
 
+    Licence: that of Kaggle's challenge that it was made from; never redistributed.
+
     Parameters
     ----------
     path : str or Path
@@ -263,7 +256,8 @@ def texas100(
 ) -> tuple[Bytes, Ints]:
     """Return Texas100: binary attributes of hospital stays, and their 100 procedures.
 
-    The whole file has 67,330 patients.
+    The whole file has 67,330 patients. Licence: that of the Texas Department of State Health
+    Services; never redistributed.
 
     Parameters
     ----------
@@ -305,6 +299,7 @@ def location30() -> tuple[Floats, Ints]:
     """Return Location30: 446 visited places or not of 5,010 people, and their 30 groups.
 
     Foursquare check-ins, in the shuffled order of the authors of MemGuard (Jia et al. 2019).
+    For tests and reproductions only, never redistributed.
 
     Returns
     -------
@@ -338,6 +333,8 @@ _SHA256 = {
 
 def cifar_logits(n_classes: int) -> tuple[Floats, Ints]:
     """Return a ResNet-20's logits on the 10,000 test images of CIFAR, and the labels.
+
+    Licence: MIT.
 
     Parameters
     ----------
@@ -462,6 +459,8 @@ _ROWS = 569_741
 
 def census() -> tuple[pd.DataFrame, bool]:
     """Return the 2011 census teaching file of England and Wales, and whether it is complete.
+
+    Licence: Open Government Licence (Office for National Statistics).
 
     Returns
     -------

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-ADULT_LICENCE = "CC BY 4.0 (B. Becker, R. Kohavi; UCI Machine Learning Repository)"
-
 RECORDS = 48_842
 """Number of records of Adult, both files together."""
 
@@ -61,6 +59,8 @@ _FILES = {
 
 def adult() -> pd.DataFrame:
     """Return the 48,842 records of UCI Adult in the order of the files, training file first.
+
+    Licence: CC BY 4.0 (B. Becker, R. Kohavi; UCI Machine Learning Repository).
 
     Returns
     -------
@@ -117,10 +117,7 @@ def adult_binary(
 
 
 # Medical transcriptions (mtsamples.com), cut by note into four parts and into sentences.
-
-MTSAMPLES_LICENCE = (
-    "sharing with credit and notice (mtsamples.com): for tests and reproductions only"
-)
+# They may be shared with credit and notice, and are for tests and reproductions only.
 
 PARTS = ("member", "nonmember", "reference", "population")
 """Parts of the notes; no note, and no near-duplicate of one, is in two of them."""
@@ -226,11 +223,11 @@ def own_notes() -> dict[str, Sentences] | None:
 
 # Handwritten digits, which come with scikit-learn.
 
-DIGITS_LICENCE = "CC BY 4.0 (E. Alpaydin, C. Kaynak; UCI Machine Learning Repository)"
-
 
 def digits() -> tuple[Floats, Ints]:
     """Return 1,797 images of 8 x 8 handwritten digits, and their digits.
+
+    Licence: CC BY 4.0 (E. Alpaydin, C. Kaynak; UCI Machine Learning Repository).
 
     Returns
     -------

@@ -315,7 +315,7 @@ def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float
         influence,
         scores=[found for found, _ in pairs],
         level=level,
-        method=("normal over releases"),
+        method="normal over releases",
     )
 
 

@@ -187,7 +187,7 @@ def positive_predictive_value(
         high=high,
         level=level,
         n=n,
-        method=("Clopper-Pearson, Bonferroni"),
+        method="Clopper-Pearson, Bonferroni",
     )
 
 

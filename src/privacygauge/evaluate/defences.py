@@ -164,7 +164,7 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
         high=max(high, value),
         level=level,
         n=before.n_units,
-        method=("Bonett-Price, paired"),
+        method="Bonett-Price, paired",
     )
 
 
@@ -208,7 +208,7 @@ def quantile(
         high=float(max(high, value)),
         level=level,
         n=m,
-        method=("order statistics"),
+        method="order statistics",
     )
 
 

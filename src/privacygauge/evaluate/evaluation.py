@@ -153,7 +153,7 @@ def best_accuracy(
         high=min(1.0, value + half),
         level=level,
         n=n,
-        method=("DKW band"),
+        method="DKW band",
     )
 
 

@@ -101,7 +101,7 @@ def share(
         high=max(high, value),
         level=level,
         n=int(worth),
-        method=("Clopper-Pearson"),
+        method="Clopper-Pearson",
     )
 
 
@@ -284,7 +284,7 @@ def difference(
         high=high,
         level=level,
         n=len(first) + len(second),
-        method=("Newcombe's method 10"),
+        method="Newcombe's method 10",
     )
 
 

@@ -81,7 +81,6 @@ class Tail:
     far_beyond: bool = False
     """Whether the distance of the top from all others is significant although its ranks are not;
     `p_value` is then for the ranks of this top alone."""
-
     apart: int = 0
     """Members farther beyond all other records than chance explains, but too few for a test of
     ranks; 0 if there are none or ranks already show a leak."""

@@ -16,7 +16,9 @@ T = TypeVar("T")
 
 _SESSION = "session"
 """Parameter of the methods that run an audit: the settings of the run, a `Session`."""
-KEEPING = ("run", "n_jobs", "progress", "invocation")
+NO_RUN = ("run", "n_jobs", "invocation")
+"""Settings that an audit without a run folder and workers has no use for."""
+KEEPING = (*NO_RUN, "progress")
 """Settings that an audit without models to train, or to ask, has no use for."""
 _SETTINGS = {
     "command": "Name of the call, as the report prints it; default: that of this function.",

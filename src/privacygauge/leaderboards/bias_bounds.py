@@ -370,7 +370,7 @@ def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
             title="naive Bayes",
             submissions=None,
             points=None,
-            assumption=(f"{told}: none behind {a.guard.name}"),
+            assumption=f"{told}: none behind {a.guard.name}",
         )
     else:
         # nb_bias with the guard's own error at each number of points.

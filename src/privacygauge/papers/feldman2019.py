@@ -423,7 +423,7 @@ def queries_from(bias: float, m: int, k: int, found: Estimate) -> Estimate | Ski
         high=high,
         level=found.level,
         n=found.n,
-        method=(f"{found.method}, as a power of k"),
+        method=f"{found.method}, as a power of k",
     )
 
 
@@ -449,7 +449,7 @@ def slope(few: Estimate, many: Estimate, ratio: float) -> Estimate:
         high=high / scale,
         level=few.level,
         n=n,
-        method=("both ends' intervals combined"),
+        method="both ends' intervals combined",
     )
 
 

@@ -284,7 +284,7 @@ ENTRIES = (
         "5",
         "queries for a bias",
         paper="counted",
-        ours=("by theory, checked by attacks"),
+        ours="by theory, checked by attacks",
         why="attacks with the number that theory gives tell how many more or fewer it takes",
     ),
     Entry(

@@ -775,7 +775,7 @@ ENTRIES = (
         "long-table1 long-table2 long-fig1 long-fig2 long-fig4 long-fig5",
         "5.4",
         "iterations in which PDTP is measured",
-        paper=(10),
+        paper=10,
         ours=MEASUREMENTS,
     ),
     Entry("long-fig3", "5.5", "measurements of PDTP, most", paper=100, ours=ITERATIONS),

@@ -87,7 +87,7 @@ LAYOUTS = (
     Layout(
         "Purchase100",
         files=("dataset_purchase",),
-        form=("a line a customer: the class (1 to 100), then 600 zeros and ones, parted by commas"),
+        form="a line a customer: the class (1 to 100), then 600 zeros and ones, parted by commas",
         serves=(
             "song-table2 song-table5 song-table6 song-fig2 song-fig3 song-fig4 song-fig5 "
             "song-fig10 song-fig12"

@@ -782,7 +782,7 @@ ENTRIES = (
         "A",
         "continuous attributes",
         paper="untouched",
-        ours=("scaled to the unit interval"),
+        ours="scaled to the unit interval",
         why="incomes beside one-hot categories drown everything else",
     ),
     Entry(

@@ -465,7 +465,7 @@ ENTRIES = (
         "3",
         "second non-members",
         paper="i2b2",
-        ours=("none"),
+        ours="none",
         why=_ONE_SOURCE,
     ),
     Entry(
@@ -546,7 +546,7 @@ ENTRIES = (
         "target, learning rate",
         paper=None,
         ours=RATE,
-        why=("the paper trains no model itself"),
+        why="the paper trains no model itself",
     ),
     Entry(
         _ALL,
@@ -610,7 +610,7 @@ ENTRIES = (
         "score of a patient",
         paper=None,
         ours="the mean over the samples",
-        why=("an aggregate of its samples, which the paper does not name"),
+        why="an aggregate of its samples, which the paper does not name",
     ),
     Entry(_ALL, "A.3.2", "kind of masks", paper="random", ours=MaskPlan().pattern, why=_MASKS),
     Entry(
@@ -632,14 +632,14 @@ ENTRIES = (
         "mireshghallah-table10 mireshghallah-claims",
         "A.3.1",
         "low false-positive rate",
-        paper=(0.01),
+        paper=0.01,
         ours=LOW_FPR,
     ),
     Entry(
         "mireshghallah-table7",
         "4.4",
         "false-positive rate at which members are found",
-        paper=(0.1),
+        paper=0.1,
         ours=LOW_FPR,
         why="about as many are then found as in the paper; at its rate nearly all are",
     ),

@@ -985,7 +985,7 @@ ENTRIES = (
         "song-fig3 song-fig4 song-fig11 song-fig12",
         "4.2.1",
         "bins of the calibration",
-        paper=(None),
+        paper=None,
         ours=BINS,
         why="the paper's figures show about as many points",
     ),

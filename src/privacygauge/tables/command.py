@@ -132,9 +132,9 @@ class SyntheticRequest(GameDesign, ReleasedDesign, ReportedColumns, TableRequest
 
     def check(self, jobs: int) -> None:
         """Raise unless either a generator or a table was named, and a holdout with a table only."""
+        # Exactly one of the two decides the kind of audit.
         if (self.generator is None) == (self.synthetic is None):
             raise InputError(
-                # Exactly one of the two decides the kind of audit.
                 "give either --generator, to audit what makes tables, or --synthetic, to audit a "
                 "table that was made"
             )

@@ -51,7 +51,7 @@ from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.defences import AfterEpoch
 from privacygauge.evaluate.headline import BestAttack
-from privacygauge.kinds.one_line import KEEPING, one_line
+from privacygauge.kinds.one_line import KEEPING, NO_RUN, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction
 from privacygauge.report.attacks.measures import GUESSING, grade_basis, highest_of
@@ -341,7 +341,7 @@ audit_defences = one_line(
     DefenceOptions,
     DefenceOptions.run,
     "audit_defences",
-    without=("run", "n_jobs", "invocation"),
+    without=NO_RUN,
 )
 audit_defended = one_line(
     DefenceOptions, DefenceOptions.run_on_answers, "audit_defended", without=KEEPING

@@ -40,7 +40,7 @@ def mean_of_records(values: Floats | Bools, complete: bool, level: float, unit: 
             high=value,
             level=level,
             n=len(values),
-            method=("infinite values"),
+            method="infinite values",
         )
     # No log ratio is below 0.
     return rates.mean(np.asarray(values, np.float64), level, unit=unit, least=0.0)

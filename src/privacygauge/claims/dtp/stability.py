@@ -193,7 +193,7 @@ def lsq_delta(n_features: int) -> StabilityBound:
         of="posterior",
         source=source,
         printed=printed,
-        holds_as_printed=(False),
+        holds_as_printed=False,
     )
 
 

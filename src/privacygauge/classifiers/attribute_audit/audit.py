@@ -469,7 +469,7 @@ def _measures(f: AttributeAudit) -> Iterator[Measure]:
             shown=shown,
             note="",
             text=told,
-            guessing=("no leak: 0%"),
+            guessing="no leak: 0%",
         )
         return
     added = best.advantage

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from privacygauge.classifiers.networks.task import (
     BLOCK,
     TOO_LITTLE,
+    VMAP_ERRORS,
     Engine,
     Optimiser,
     Rule,
@@ -497,17 +498,6 @@ ENGINES: dict[str, Engine] = {
 """Batched matrix products for Sequentials of Linear layers and activations, torch.func for modules
 of any kind that it can map over, and one model after the other."""
 
-# Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
-_REFUSALS = (
-    RuntimeError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    AssertionError,
-    LookupError,
-    MemoryError,
-)
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -568,7 +558,7 @@ def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:
         found = ENGINES[name](trial, np.arange(2)).logits
     except InputError:
         raise
-    except _REFUSALS as error:
+    except VMAP_ERRORS as error:
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:120]}"
     # Relative to the largest finite logit, with room for another order of summation.
     tolerance = 1e-9 if expected.dtype == torch.float64 else 1e-4

@@ -81,6 +81,18 @@ def one_torch_thread(device: torch.device) -> Iterator[None]:
             torch.set_num_threads(before)
 
 
+VMAP_ERRORS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    AssertionError,
+    LookupError,
+    MemoryError,
+)
+"""Exceptions of modules that torch.func cannot run, raised by them or by torch.func."""
+
+
 def out_of_memory(error: RuntimeError | MemoryError) -> bool:
     """Return whether an error says that memory ran out."""
     # torch has no class for host memory that ran out: only the text tells.

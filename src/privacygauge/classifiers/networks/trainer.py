@@ -90,7 +90,6 @@ class Networks:
     queries: int = 1
     """Queries per record: the record itself first, then views of it by `augment`, the same ones for
     all models."""
-
     own_scale: bool = False
     """Whether each model scales features to mean 0 and deviation 1 over its own records."""
 

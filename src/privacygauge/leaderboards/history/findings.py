@@ -166,8 +166,8 @@ def history_by_submission(
 def shared_copies(history: History, found: Inspection) -> int | None:
     """Return how many submissions are copies of another account's; None without answers."""
     if found.near is None:
-        # A copy points to the first submission with these answers; others point to themselves.
         return None
+    # A copy points to the first submission with these answers; others point to themselves.
     other = history.codes[found.near.copy_of] != history.codes
     return int(np.count_nonzero(other))
 
@@ -423,7 +423,6 @@ class HistoryFindings:
     """
     ended: Overfitting | None
     """Public and private scores in the end; None without private ones."""
-
     missing: tuple[Skipped, ...]
     """Tests and replays that lack data, with the reasons."""
     errors: str

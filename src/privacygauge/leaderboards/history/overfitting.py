@@ -125,7 +125,7 @@ def gap(
             high=a - b + half,
             level=level,
             n=int(n + m),
-            method=("largest variance"),
+            method="largest variance",
         )
     # Scores that tie give z = 0 and a p-value of 1.
     z = abs(found.value) / deviation if deviation > _PERFECT_TIES else 0.0

@@ -348,7 +348,7 @@ def epsilon(a: Attacks) -> Measure:
         shown=shown,
         note=note,
         text=f"{text} {limit}",
-        guessing=("0"),
+        guessing="0",
     )
 
 

@@ -235,7 +235,6 @@ class QueryBased:
     """Largest size of a subset, at least 1."""
     queries: int = MOST_QUERIES
     """Most queries, at least 1; fewer if there are very many tables."""
-
     cells: int = CELLS
     """Counts held at once, two bytes each: with s tables at most cells / s queries."""
 

@@ -175,7 +175,7 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
                 high=counted,
                 level=level,
                 n=len(column.real),
-                method=("values that are no chance: exact lower limit, and all of them"),
+                method="values that are no chance: exact lower limit, and all of them",
             ),
         )
 
@@ -411,7 +411,7 @@ def shared_runs(
                     high=share,
                     level=level,
                     n=len(real),
-                    method=("texts that are no chance, counted"),
+                    method="texts that are no chance, counted",
                 ),
             )
 

@@ -325,6 +325,7 @@ def copy_facts(found: Copies, n: int, level: float) -> tuple[Fact, ...]:
     `n` is the number of real, and of holdout, records among which the rows were looked up.
     """
     names = (f"{side} records that occur in the synthetic table" for side in ("Real", "Holdout"))
+    # Synthetic rows have no units: `owners` holds the two sides only.
     owners = dict(zip(names, (found.unit, found.holdout_unit), strict=True))
     named = {
         "Real records that occur in the synthetic table": found.real,
@@ -335,7 +336,6 @@ def copy_facts(found: Copies, n: int, level: float) -> tuple[Fact, ...]:
     }
     return tuple(
         Fact(name, rates.proportion(hit, owners.get(name), level))
-        # Synthetic rows have no units: `owners` holds the two sides only.
         for name, hit in named.items()
         if hit is not None
     )

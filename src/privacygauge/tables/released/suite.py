@@ -236,7 +236,6 @@ class CorrectedIntervals:
     alone: Estimate | None = None
     """Share of the real records without a twin that were copied, beyond chance as estimated from
     the real table, so that no holdout is needed; None where there are too few."""
-
     rows: Estimate | None = None
     """Share of the synthetic rows that equal a real record without a twin, beyond chance as for
     `alone`; in a small table, copies of few people may make up all rows."""

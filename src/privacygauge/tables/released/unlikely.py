@@ -379,7 +379,7 @@ def _counted_share(least: int, most: int, n: int, level: float) -> Estimate:
         high=most / n,
         level=level,
         n=n,
-        method=("copies that are no chance, counted"),
+        method="copies that are no chance, counted",
     )
 
 

@@ -15,7 +15,7 @@ from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.played import GameDescription, Records
-from privacygauge.kinds.one_line import one_line
+from privacygauge.kinds.one_line import NO_RUN, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction
 from privacygauge.report.numbers import percent
@@ -213,7 +213,7 @@ audit_released = one_line(
     ReleasedOptions,
     ReleasedOptions.run,
     "audit_released",
-    without=("run", "n_jobs", "invocation"),
+    without=NO_RUN,
 )
 
 
