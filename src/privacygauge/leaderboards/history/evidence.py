@@ -171,7 +171,8 @@ CHANCE_SCORES = Detector(
         "submissions too, the share that three in four of them keep to, up to two thirds. One file "
         "for each class counts for nothing. Their mean must be at 1/m and their spread binomial, "
         "no wider and no narrower, and no score may follow from those before: the scores of one "
-        "weak model lie closer together, or rise, so that a hard task is not taken for an attack."
+        "weak model lie closer together, or rise, so that a hard task is not taken for an attack. "
+        "Where answers are kept, files that agree with others beyond chance are not at chance."
     ),
     limits=(
         "A broken pipeline that submits again and again scores like this too, and so does a team "
