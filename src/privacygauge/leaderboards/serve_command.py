@@ -413,7 +413,9 @@ def watch(
     hidden = None if labels is None else read_hidden(labels)
     while True:
         for alert in look(engine, labels=hidden, throttle=throttle):
-            print(f"{alert.account}: {alert.reason} (p = {alert.p_value:.2g})", flush=True)
+            what = "worth a look, and no finding: " if alert.hint else ""
+            said = f"{alert.account}: {what}{alert.reason} (p = {alert.p_value:.2g})"
+            print(said, flush=True)
         if once:
             return
         time.sleep(every)

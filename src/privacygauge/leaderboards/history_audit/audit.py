@@ -233,7 +233,7 @@ def verdict(f: LeaderboardAudit) -> Verdict:
 
 def _gauge(f: LeaderboardAudit) -> Gauge | None:
     """Return the gauge of the clearest test against the joint level; None if nothing was tested."""
-    if not f.tests or f.errors or grade(f) is WORTH_A_LOOK:
+    if grade(f) in (UNTOLD, WORTH_A_LOOK):
         return None
     least = min(test.adjusted for test in f.tests)
     # Evidence as minus the logarithm of p to the base 10, so that the right is rarer.
@@ -253,7 +253,7 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
 
 def grade(f: LeaderboardAudit) -> Grade:
     """Return one of `GRADES`, or `UNTOLD`."""
-    if not f.tests or f.errors:
+    if not f.tests or f.errors or len(f.submissions.accounts) == 1:
         return UNTOLD
     if f.findings:
         return LOUD
@@ -266,6 +266,8 @@ def headline(f: LeaderboardAudit) -> str:
         return "It cannot be told: this history holds too little for any test"
     if f.errors:
         return f"It cannot be told: {f.errors[:1].lower()}{f.errors[1:]}"
+    if len(f.submissions.accounts) == 1:
+        return "It cannot be told: 1 submission is too few to show anything"
     if not f.findings and f.hints:
         names = dict.fromkeys(name for hint in f.hints for name in hint.accounts)
         fell = tuple(
@@ -317,7 +319,7 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         return
     if not f.tests:
         yield "No test could be made; what each would need is listed below."
-    elif not f.findings:
+    elif not f.findings and len(f.submissions.accounts) > 1:
         yield (
             f"{several(len(f.tests), 'test')} on "
             f"{several(len(f.submissions.accounts), 'submission')} by "
