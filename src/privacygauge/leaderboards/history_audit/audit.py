@@ -15,6 +15,8 @@ from privacygauge.leaderboards.history.evidence import (
     ALL,
     CHANCE_SCORES,
     FINAL_GAP,
+    SCAN,
+    SCORE_SCAN,
     UNDECIDED,
     WIDE_GAP,
 )
@@ -214,11 +216,13 @@ def verdict(f: LeaderboardAudit) -> Verdict:
             "climbing on the public score without private scores: it does not follow that there "
             "was no attack. They are taken to be better the higher they are."
         )
-    for skipped in f.missing:
-        if skipped.name == CHANCE_SCORES.title and f.tests:
-            unsaid += (
-                f" Whoever sent random submissions could not have been seen: {skipped.reason}."
-            )
+    unmade = {skipped.name: skipped.reason for skipped in f.missing}
+    if CHANCE_SCORES.title in unmade and f.tests:
+        who = "sent random submissions"
+        # Kept answers show single labels whatever the scores are.
+        if SCORE_SCAN.title in unmade and SCAN.title in unmade:
+            who = "tried single labels, or sent random submissions,"
+        unsaid += f" Whoever {who} could not have been seen: {unmade[CHANCE_SCORES.title]}."
     said = tuple(_sentences(f))
     return Verdict(
         grade=found,
