@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -413,7 +413,9 @@ def watch(
     hidden = None if labels is None else read_hidden(labels)
     while True:
         for alert in look(engine, labels=hidden, throttle=throttle):
-            print(f"{alert.account}: {alert.reason} (p = {alert.p_value:.2g})", flush=True)
+            what = "worth a look, and no finding: " if alert.hint else ""
+            said = f"{alert.account}: {what}{alert.reason} (p = {alert.p_value:.2g})"
+            print(said, flush=True)
         if once:
             return
         time.sleep(every)
@@ -589,18 +591,29 @@ def export(
 
 
 def _write_answers(database: str, answers: str) -> None:
-    """Write the kept labels, (k, points), and the points' places among the labels."""
+    """Write the kept labels, (k, points), the points' places and names, and the classes'."""
     import numpy as np
 
+    from privacygauge.leaderboards.history.reading import CLASSES, IDS, POINTS
     from privacygauge.leaderboards.history.submitted import labels_on
+    from privacygauge.leaderboards.server.database import reading
+    from privacygauge.leaderboards.server.opening import names_of_board
     from privacygauge.leaderboards.server.watching import kept_answers
 
     if not answers.endswith(".npz"):
         raise InputError(f"--answers must end in .npz, got {answers}")
-    found, points = kept_answers(_connect(database))
+    engine = _connect(database)
+    found, points = kept_answers(engine)
     every = labels_on(found, np.arange(len(points)))
+    written: dict[str, Any] = {"predictions": every, POINTS: points}
+    with reading(engine) as connection:
+        names, classes = names_of_board(connection)
+    if names is not None:
+        written[IDS] = np.array(names)[points]
+    if classes is not None:
+        written[CLASSES] = np.array(classes)
     try:
-        np.savez_compressed(answers, predictions=every, points=points)
+        np.savez_compressed(answers, **written)
     except OSError as error:
         raise InputError(f"{answers} cannot be written: {error.strerror or error}") from error
 

@@ -68,7 +68,10 @@ def test_of_other_metrics_chance_is_not_known():
     assert isinstance(found, Skipped)
     assert "what random submissions score is not known" in found.reason
     unsaid = audit_leaderboard(history_of_six(history.metric)).report().verdict.unsaid
-    assert "Whoever sent random submissions could not have been seen: the scores are" in unsaid
+    assert (
+        "Whoever tried single labels, or sent random submissions, could not have been seen: the "
+        "scores are logloss:15" in unsaid
+    )
 
 
 def history_of_six(metric: str) -> History:

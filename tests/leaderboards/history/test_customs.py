@@ -18,6 +18,7 @@ from privacygauge.leaderboards.history.made import (
     mix_works,
 )
 from privacygauge.leaderboards.history.record import History, in_time
+from privacygauge.leaderboards.history.scores import afresh
 from tests.thorough import times
 
 MODELS = ("rising", "seeds", "tuning")
@@ -200,3 +201,29 @@ def test_teams_that_learn_nothing_beside_teams_that_do_accuse_nobody(weak):
         history = in_time(None, np.arange(10).repeat(12), right / 1_000, n=1_000, n_classes=2)
         alarms += bool(found_in(history))
     assert alarms <= 0.05 * games
+
+
+def test_a_long_attack_is_seen_where_its_scores_lie_close_together_by_luck():
+    # Successive differences have somewhat more than half of the variance of independent scores.
+    rng = stream(0, "close by luck")
+    half = rng.normal(0, 1, 50)
+    # There and back again: a series without a trend.
+    off = np.concatenate([half, half[::-1]])
+    off *= np.sqrt(0.56 / np.mean(np.diff(off) ** 2 / 2))
+    codes = np.zeros(len(off), np.int64)
+    assert afresh(off, codes)
+    assert not afresh(off * 0.9, codes)
+
+
+@pytest.mark.parametrize(("m", "kept"), [(4, 0.7), (2, 0.6)])
+def test_checkpoints_that_have_learnt_nothing_yet_accuse_nobody_where_answers_are_kept(m, kept):
+    for i in range(20):
+        rng = stream(i, "checkpoints", m)
+        world = World.drawn(1000, m, rng)
+        works = honest_work(world, rng, 8, 10, MODELS)
+        answers = [rng.integers(0, m, 1000)]
+        while len(answers) < 13:
+            stays = rng.random(1000) < kept
+            answers.append(np.where(stays, answers[-1], rng.integers(0, m, 1000)))
+        works.append(AccountSubmissions("small", np.stack(answers)))
+        assert "chance-scores" not in found_in(mix_works(world, works, rng))

@@ -12,6 +12,8 @@ from privacygauge.errors import InputError
 from privacygauge.leaderboards.history.findings import history_warnings
 from privacygauge.leaderboards.history.reading import OWN, read_history
 from privacygauge.leaderboards.history.record import in_time
+from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
+from privacygauge.report.grades import UNTOLD
 
 SCORES = [0.61, 0.65, 0.7]
 EXPORTS = {
@@ -142,6 +144,10 @@ def test_a_column_called_as_the_metric_has_its_scores(tmp_path, head, metric):
 def test_one_submission_is_too_few_in_english():
     history = in_time(None, ["ann"], [0.5], n=10, n_classes=2)
     assert "1 submission is too few to show anything." in history_warnings(history)
+    found = audit_leaderboard(history).report().verdict
+    assert found.grade is UNTOLD
+    assert found.headline == "It cannot be told: 1 submission is too few to show anything"
+    assert found.gauge is None
 
 
 def test_a_leaderboard_says_that_it_is_no_history(tmp_path):

@@ -253,3 +253,31 @@ def test_accounts_that_know_ever_more_labels_are_worth_a_look():
         named = {*audit.suspects, *(x for hint in audit.hints for x in hint.accounts)}
         worth += bool(named & {"one", "two", "three"})
     assert worth >= 0.9 * games
+
+
+@pytest.mark.parametrize("buyers", [12, 19])
+def test_labels_that_many_accounts_bought_are_worth_a_look(buyers):
+    """A third of the accounts, and more, send one file without an error."""
+    for i in range(3):
+        rng = stream(i, "bought labels", buyers)
+        teams = {}
+        for team in range(40):
+            teams[f"team-{team}"] = improving(rng, 1000, 0.6, rng.uniform(0.7, 0.8), 4)
+            if team < buyers:
+                teams[f"team-{team}"].append(1.0)
+        found = audited(scored(rng, 1000, teams))
+        (hint,) = [hint for hint in found.hints if hint.detector.name == "leap"]
+        assert set(hint.accounts) == {f"team-{team}" for team in range(buyers)}
+        assert not found.suspects
+
+
+def test_a_task_that_many_solve_without_an_error_is_not_worth_a_look():
+    """The others come close."""
+    for i in range(5):
+        rng = stream(i, "solved")
+        errors = [0] * 12 + [1 + k // 2 for k in range(28)]
+        teams = {
+            f"team-{k}": [*np.sort(rng.uniform(0.9, 0.97, 3)).tolist(), 1 - wrong / 1000]
+            for k, wrong in enumerate(errors)
+        }
+        assert not audited(scored(rng, 1000, teams)).hints

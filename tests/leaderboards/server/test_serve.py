@@ -19,12 +19,14 @@ from privacygauge.leaderboards.bounds import frequency_bias, transcript_nats
 from privacygauge.leaderboards.guards import guard_named
 from privacygauge.leaderboards.history.overfitting import final_gaps, overfitting
 from privacygauge.leaderboards.history.reading import read_history
+from privacygauge.leaderboards.history.record import disagreeing
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from privacygauge.leaderboards.oracle import Budget
 from privacygauge.leaderboards.serve_command import app
 from privacygauge.leaderboards.server import contest, open_board
 from privacygauge.leaderboards.server.accounts import add_account
 from privacygauge.leaderboards.server.database import connect
+from privacygauge.leaderboards.server.request_parsing import read_hidden
 from privacygauge.leaderboards.server.running import address, listening
 from privacygauge.leaderboards.server.standings import ending, promise, standings
 from tests.leaderboards.server.serving import labels_of, served
@@ -332,9 +334,46 @@ def test_a_contest_that_has_ended_is_exported_for_the_audit(run):
     assert not isinstance(final_gaps(history), Skipped)
     assert os.stat("answers.npz").st_mode & 0o077 == 0
     np.save("few.npy", np.zeros(100, int))
-    with pytest.raises(InputError, match="the places of its answers among the 100 labels in few"):
+    with pytest.raises(InputError, match="the places of their answers among the 100 labels in few"):
         read_history(Path("history.jsonl"), predictions=Path("answers.npz"), labels=Path("few.npy"))
     board.close()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_audit_reads_the_labels_file_that_the_board_was_begun_with(run, named):
+    """With names of points and classes, in another order too; without ids in the same order."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 400)
+    ids = [f"p{i:03d}" for i in rng.permutation(400)]
+    rows = [f"{name},{('neg', 'pos')[label]}" for name, label in zip(ids, truth, strict=True)]
+    Path("labels.csv").write_text("\n".join(["id,label", *rows]))
+    hidden = read_hidden(Path("labels.csv"))
+    board = open_board(
+        "leaderboard.sqlite",
+        hidden if named else hidden.values,
+        guard="exact",
+        public=0.5,
+        keep=True,
+    )
+    board.admit("ann")
+    for _ in range(8):
+        board.submit("ann", np.where(rng.random(400) < 0.3, 1 - truth, truth))
+    run("export", "history.jsonl", "--exact", "--answers", "answers.npz")
+    board.close()
+    orders = [rows, rng.permutation(rows).tolist()] if named else [rows]
+    for order in orders:
+        Path("again.csv").write_text("\n".join(["id,label", *order]))
+        history = read_history(
+            Path("history.jsonl"), predictions=Path("answers.npz"), labels=Path("again.csv")
+        )
+        right = (history.answers == history.labels).mean(axis=1)
+        np.testing.assert_allclose(history.scores, right)
+        assert not disagreeing(history).any()
+    Path("again.csv").write_text("\n".join(["id,label", *rows[:-210]]))
+    with pytest.raises(InputError, match=r"p\d+' is missing|the board's own"):
+        read_history(
+            Path("history.jsonl"), predictions=Path("answers.npz"), labels=Path("again.csv")
+        )
 
 
 def test_private_scores_stay_hidden_until_results_are_published(run):

@@ -171,7 +171,8 @@ CHANCE_SCORES = Detector(
         "submissions too, the share that three in four of them keep to, up to two thirds. One file "
         "for each class counts for nothing. Their mean must be at 1/m and their spread binomial, "
         "no wider and no narrower, and no score may follow from those before: the scores of one "
-        "weak model lie closer together, or rise, so that a hard task is not taken for an attack."
+        "weak model lie closer together, or rise, so that a hard task is not taken for an attack. "
+        "Where answers are kept, files that agree with others beyond chance are not at chance."
     ),
     limits=(
         "A broken pipeline that submits again and again scores like this too, and so does a team "
@@ -358,7 +359,7 @@ LEAP = Detector(
         "The errors of the accounts' best submissions fall off like a power, and the board "
         "improves at once by no more than others improve by their own best; or at least half "
         "of the next account's errors are left, of squared ones too, and by the best of j accounts "
-        "one in 2 j."
+        "one in 2 j (up to ten accounts, or up to half of all if none of them has an error)."
     ),
     limits=(
         "A new method, or better data, leaps like this, and so does whoever knows most of the "

@@ -347,13 +347,15 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
     random = by_answers.RandomRows.none(len(history))
+    agreeing = None
     if history.n_classes is not None and history.counted:
         random = by_answers.random_rows(history, near)
+        agreeing = ~random.flags[near.copy_of]
     flips = by_answers.coins(history, near, random.ignorant)
     return _gather_evidence(
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
-            chance_scores(history, near.constant),
+            chance_scores(history, near.constant, agreeing),
             final_gaps(history),
             near_perfect(history),
             by_answers.one_label_scan(history, near),

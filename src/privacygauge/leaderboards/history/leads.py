@@ -84,7 +84,8 @@ def leaps(history: History) -> tuple[Evidence, ...]:
     ``2 j``: a better method that was made public has followers. The steps of all j accounts count,
     since those that know more labels each than the one before leave no large step behind the last.
     Errors that are roots of squares are compared by their squares: who knows half of the numbers
-    has half of those. Of all numbers of accounts, and of public and private scores, the clearest is
+    has half of those. More than ten accounts, up to half of all, are tested where none of them has
+    an error. Of all numbers of accounts, and of public and private scores, the clearest is
     returned.
     """
     found = _tests_of_leaders(history, LEAP)
@@ -93,9 +94,11 @@ def leaps(history: History) -> tuple[Evidence, ...]:
     # Bonferroni with weights 2^-j, a leader alone being as likely as all larger groups, for public
     # and private scores each.
     parts = 1 if history.private is None or history.n_private is None else 2
+    # All larger groups are one: those without errors.
+    powers = [2 ** min(len(test.accounts), TOGETHER + 1) for test in found]
     weighted = [
-        replace(test, p_value=min(1.0, parts * 2 ** len(test.accounts) * test.p_value))
-        for test in found
+        replace(test, p_value=min(1.0, parts * power * test.p_value))
+        for test, power in zip(found, powers, strict=True)
     ]
     return (min(weighted, key=lambda test: test.p_value),)
 
@@ -132,7 +135,12 @@ def _far_ahead(
     known = detector is NEAR_PERFECT
     least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP**power
     found = []
-    for j in range(1, min(TOGETHER, m - 3) + 1):
+    sizes = list(range(1, min(TOGETHER, m - 3) + 1))
+    perfect = int(np.count_nonzero(wrong < 0.5))
+    # Up to half of the accounts may have bought the labels.
+    if not known and not loss and TOGETHER < perfect <= m / 2:
+        sizes.append(perfect)
+    for j in sizes:
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
         mean = float(later.mean())
         alone = 1.0

@@ -164,6 +164,9 @@ ANSWERS = "predictions"
 """Optional column: a list of labels."""
 POINTS = "points"
 """Optional array beside the submitted labels: the places of their points among all labels."""
+IDS = "ids"
+CLASSES = "classes"
+"""Optional arrays beside these: the names of the points, and those of the classes from 0."""
 SUBMISSION = "submission"
 """Optional column: name of the submission."""
 
@@ -564,7 +567,9 @@ def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
 
 
 def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
-    arrays = {name: array for name, array in _arrays(path, "predictions").items() if name != POINTS}
+    arrays = dict(_arrays(path, "predictions"))
+    if POINTS in arrays:
+        arrays = {name: arrays[name] for name in arrays if name not in (POINTS, IDS, CLASSES)}
     if len(arrays) == 1 and next(iter(arrays.values())).ndim == 2:
         return next(iter(arrays.values()))
     names = [str(row.get(SUBMISSION, "")) for row in rows]
@@ -595,6 +600,10 @@ def _folder(path: Path, rows: Sequence[Row]) -> tuple[NDArray[Any], NDArray[Any]
             found.append(read_array(file, "predictions"))
             continue
         row, own = _column_of_labels(file, "predictions")
+        if own is not None:
+            order = np.argsort(own, kind="stable")
+            row = row[order]
+            own = own[order]
         if ids is not None and own is not None and not np.array_equal(ids, own):
             raise InputError(f"{file} must have the ids of the other files, and each once")
         ids = own if ids is None else ids
@@ -603,7 +612,7 @@ def _folder(path: Path, rows: Sequence[Row]) -> tuple[NDArray[Any], NDArray[Any]
 
 
 def _column_of_labels(path: Path, what: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return the labels of a table, (n,), in the order of its ids, and these if it has any."""
+    """Return the labels of a table, (n,), and its ids if it has any."""
     table: Any = read_content(path, what, names=_IDS)
     named = [column for column in table.columns if column in _IDS]
     others = [column for column in table.columns if column not in _IDS]
@@ -611,7 +620,6 @@ def _column_of_labels(path: Path, what: str) -> tuple[NDArray[Any], NDArray[Any]
         raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")
     if not named:
         return table[others[0]].to_numpy(), None
-    table = table.sort_values(named[0], kind="stable")
     return table[others[0]].to_numpy(), table[named[0]].to_numpy()
 
 
@@ -624,35 +632,70 @@ def _labels(path: Path, predictions: Path | None, ids: NDArray[Any] | None) -> N
 
     `ids` are those of the predictions, in their order.
     """
+    served: Mapping[str, NDArray[Any]] = {}
+    if predictions is not None and predictions.suffix.lower() == ".npz":
+        served = {} if predictions.is_dir() else _arrays(predictions, "predictions")
     if path.suffix.lower() not in (".npy", ".npz"):
         labels, own = _column_of_labels(path, "labels")
+        if POINTS in served:
+            return _labels_of_board(path, labels, own=own, served=served)
         if own is None:
             return labels
+        order = np.argsort(own, kind="stable")
         if ids is None and predictions is not None:
             raise InputError(
                 f"{path} has ids, and {predictions} has none to put them in its order: leave the "
                 "column id out, in the order of the predictions"
             )
-        if ids is not None and not np.array_equal(ids, own):
+        if ids is not None and not np.array_equal(ids, own[order]):
             raise InputError(f"{path} must have the ids of {predictions}, and each once")
-        return labels
+        return np.asarray(labels[order])
     arrays = _arrays(path, "labels")
     if len(arrays) != 1:
         raise InputError(f"{path} must hold one array of labels, got {len(arrays)}")
     every = next(iter(arrays.values()))
-    if predictions is None or predictions.suffix.lower() != ".npz" or predictions.is_dir():
+    if POINTS not in served:
         return every
-    points = _arrays(predictions, "predictions").get(POINTS)
-    if points is None:
-        return every
-    # A server's answers are those to the points behind its guard.
+    return _at_points(path, every, served[POINTS])
+
+
+def _labels_of_board(
+    path: Path,
+    labels: NDArray[Any],
+    *,
+    own: NDArray[Any] | None,
+    served: Mapping[str, NDArray[Any]],
+) -> NDArray[Any]:
+    """Return labels of a table, in the order and with the class numbers of a server's answers."""
+    if labels.dtype.kind not in "iufb":
+        texts = labels.astype(str)
+        # Classes are numbered in alphabetical order, as the server does.
+        classes = np.asarray(served.get(CLASSES, np.unique(texts)))
+        if unknown := sorted(set(texts) - set(classes)):
+            raise InputError(
+                f"{path} must have the board's classes {', '.join(classes)}, got {unknown[0]!r}"
+            )
+        labels = np.searchsorted(classes, texts)
+    if own is None or IDS not in served:
+        # Without names, the rows are those that the board was begun with.
+        return _at_points(path, labels, served[POINTS])
+    row = {str(name): i for i, name in enumerate(own)}
+    missing = [str(name) for name in served[IDS] if str(name) not in row]
+    if missing or len(row) != len(own):
+        example = f"{missing[0]!r} is missing" if missing else "one is there twice"
+        raise InputError(f"{path} must name each of the board's points once: {example}")
+    return np.asarray(labels[[row[str(name)] for name in served[IDS]]])
+
+
+def _at_points(path: Path, labels: NDArray[Any], points: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels on the points behind a server's guard."""
     whole = points.ndim == 1 and points.dtype.kind in "iu"
-    if not whole or (len(points) and not 0 <= points.min() <= points.max() < len(every)):
+    if not whole or (len(points) and not 0 <= points.min() <= points.max() < len(labels)):
         raise InputError(
-            f"{predictions} must have as points the places of its answers among the "
-            f"{len(every):,} labels in {path}: give the board's own"
+            f"the predictions must have as points the places of their answers among the "
+            f"{len(labels):,} labels in {path}: give the board's own"
         )
-    return np.asarray(every[points])
+    return np.asarray(labels[points])
 
 
 def _arrays(path: Path, what: str) -> Mapping[str, NDArray[Any]]:

@@ -59,6 +59,10 @@ _TAIL = 0.001
 """Level for calling scores too wide, a rise too frequent, or an account suspect by itself."""
 _CLOSE = 0.01
 """Lower tail probability below which scores are too close together for random labels."""
+_NEW = 0.5
+"""Share of the variance of independent scores from which successive ones are no models that share
+most right answers: in a long history random labels may by luck be closer than the test allows.
+"""
 _RISING = 2.33
 """Standard deviations of a trend that random labels exceed in one account in a hundred."""
 
@@ -316,7 +320,7 @@ def at_chance(history: History) -> Bools:
 
 
 def chance_scores(
-    history: History, constant: Bools | None = None
+    history: History, constant: Bools | None = None, agreeing: Bools | None = None
 ) -> tuple[Evidence, ...] | Skipped:
     """Test every account, and the best group, for scores of random labels.
 
@@ -327,6 +331,9 @@ def chance_scores(
         Submissions with one label throughout, which score as random labels do, and are none. Where
         answers are not available, a lone account's first m submissions at chance may be such files,
         one for each class; of a group those whose m scores in a row add up to 1.
+    agreeing : array of shape (k,), optional
+        Submissions that agree with others beyond chance: models with nothing learnt score as random
+        labels do, and these are none.
     """
     if not history.counted and history.metric != AUC:
         return Skipped(
@@ -343,6 +350,8 @@ def chance_scores(
         for code in range(len(history.names)):
             maybe[np.flatnonzero(near & (history.codes == code))[: history.n_classes]] = True
     near &= ~surely
+    if agreeing is not None:
+        near &= ~agreeing
     off = beyond_chance(history)
 
     def counted(group: Sequence[int]) -> Bools:
@@ -558,7 +567,7 @@ def afresh(off: Floats, codes: Ints) -> bool:
     if mean == 0:
         return True
     # Too small a sum, tested by a gamma distribution of that mean and variance, means too close.
-    least = gamma.ppf(_CLOSE, mean**2 / variance, scale=variance / mean)
+    least = min(gamma.ppf(_CLOSE, mean**2 / variance, scale=variance / mean), _NEW * mean)
     return bool(total >= least and trend <= _RISING * math.sqrt(trend_variance))
 
 

@@ -15,6 +15,8 @@ from privacygauge.leaderboards.history.evidence import (
     ALL,
     CHANCE_SCORES,
     FINAL_GAP,
+    SCAN,
+    SCORE_SCAN,
     UNDECIDED,
     WIDE_GAP,
 )
@@ -214,11 +216,13 @@ def verdict(f: LeaderboardAudit) -> Verdict:
             "climbing on the public score without private scores: it does not follow that there "
             "was no attack. They are taken to be better the higher they are."
         )
-    for skipped in f.missing:
-        if skipped.name == CHANCE_SCORES.title and f.tests:
-            unsaid += (
-                f" Whoever sent random submissions could not have been seen: {skipped.reason}."
-            )
+    unmade = {skipped.name: skipped.reason for skipped in f.missing}
+    if CHANCE_SCORES.title in unmade and f.tests:
+        who = "sent random submissions"
+        # Kept answers show single labels whatever the scores are.
+        if SCORE_SCAN.title in unmade and SCAN.title in unmade:
+            who = "tried single labels, or sent random submissions,"
+        unsaid += f" Whoever {who} could not have been seen: {unmade[CHANCE_SCORES.title]}."
     said = tuple(_sentences(f))
     return Verdict(
         grade=found,
@@ -233,7 +237,7 @@ def verdict(f: LeaderboardAudit) -> Verdict:
 
 def _gauge(f: LeaderboardAudit) -> Gauge | None:
     """Return the gauge of the clearest test against the joint level; None if nothing was tested."""
-    if not f.tests or f.errors or grade(f) is WORTH_A_LOOK:
+    if grade(f) in (UNTOLD, WORTH_A_LOOK):
         return None
     least = min(test.adjusted for test in f.tests)
     # Evidence as minus the logarithm of p to the base 10, so that the right is rarer.
@@ -253,7 +257,7 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
 
 def grade(f: LeaderboardAudit) -> Grade:
     """Return one of `GRADES`, or `UNTOLD`."""
-    if not f.tests or f.errors:
+    if not f.tests or f.errors or len(f.submissions.accounts) == 1:
         return UNTOLD
     if f.findings:
         return LOUD
@@ -266,6 +270,8 @@ def headline(f: LeaderboardAudit) -> str:
         return "It cannot be told: this history holds too little for any test"
     if f.errors:
         return f"It cannot be told: {f.errors[:1].lower()}{f.errors[1:]}"
+    if len(f.submissions.accounts) == 1:
+        return "It cannot be told: 1 submission is too few to show anything"
     if not f.findings and f.hints:
         names = dict.fromkeys(name for hint in f.hints for name in hint.accounts)
         fell = tuple(
@@ -317,7 +323,7 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         return
     if not f.tests:
         yield "No test could be made; what each would need is listed below."
-    elif not f.findings:
+    elif not f.findings and len(f.submissions.accounts) > 1:
         yield (
             f"{several(len(f.tests), 'test')} on "
             f"{several(len(f.submissions.accounts), 'submission')} by "

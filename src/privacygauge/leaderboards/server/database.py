@@ -201,7 +201,7 @@ ACTION = Table(
     Column("reason", String, nullable=False),
 )
 """One row for each action, numbered from 1: the owner hid an account, showed it again, merged it or
-voided a submission of it; or the account stood out.
+voided a submission of it; or the account stood out, or was worth a look.
 """
 
 ADDED = {

@@ -139,6 +139,17 @@ def board_of(row: RowMapping, truth: Values, engine: Engine, metric: Metric) -> 
     )
 
 
+def names_of_board(
+    connection: Connection,
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return the names of a board's points, (n,), and of its classes; None where it has none."""
+    packed = [_names_row(connection, of) for of in ("points", "classes")]
+    points, classes = (
+        tuple(json.loads(zlib.decompress(bytes(names)))) if names else None for names in packed
+    )
+    return points, classes
+
+
 def in_board_order(connection: Connection, hidden: HiddenLabels) -> NDArray[np.generic]:
     """Return hidden values, (n,), in the order and with the class numbers of a board.
 
@@ -149,11 +160,7 @@ def in_board_order(connection: Connection, hidden: HiddenLabels) -> NDArray[np.g
     InputError
         If it has other points, or classes that the board does not have.
     """
-    kept = {of: _names_row(connection, of) for of in ("points", "classes")}
-    points, classes = (
-        None if packed is None else tuple(json.loads(zlib.decompress(bytes(packed))))
-        for packed in kept.values()
-    )
+    points, classes = names_of_board(connection)
     values = np.asarray(hidden.values)
     if hidden.classes is not None:
         if classes is None:

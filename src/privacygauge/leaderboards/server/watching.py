@@ -15,8 +15,8 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
-from privacygauge.evaluate.slices import holm
-from privacygauge.leaderboards.history.findings import inspect
+from privacygauge.leaderboards.history.evidence import UNDECIDED, Evidence
+from privacygauge.leaderboards.history.findings import holm_corrected_tests, inspect
 from privacygauge.leaderboards.history.record import AUC, History, in_time
 from privacygauge.leaderboards.history.submitted import StoredAnswers
 from privacygauge.leaderboards.metrics import Values, metric_named
@@ -39,6 +39,8 @@ from privacygauge.leaderboards.server.opening import check_labels, in_board_orde
 from privacygauge.leaderboards.server.request_parsing import HiddenLabels
 
 ALERT = "alert"
+HINT = "hint"
+"""Kinds in the log of actions: a finding, and what is worth a look and limits nobody."""
 _FEWEST = 20
 """Number of submissions before the first look."""
 _GROWTH = 1.1
@@ -55,6 +57,8 @@ class Alert:
     """Finding, as the log of actions holds it."""
     p_value: float
     """Upper bound on its probability for honest work, after Holm's correction over this look."""
+    hint: bool = False
+    """Whether it is worth a look and no finding: honest work gives such evidence as well."""
 
 
 def look(
@@ -64,11 +68,13 @@ def look(
     throttle: int | None = None,
     level: float = 0.95,
 ) -> tuple[Alert, ...]:
-    """Record and return the accounts that newly stand out in a board's log.
+    """Record and return the accounts that newly stand out in a board's log, or are worth a look.
 
     There is no further look before the log has grown by a tenth since the last one. Look number j
     spends 6/(pi j)^2 of 1 - `level`, and all looks together spend all of it: an honest contest has
-    no alert, however long it is watched, with a probability of at least `level`.
+    no alert, however long it is watched, with a probability of at least `level`. Each detector
+    whose evidence has an honest cause as likely as a cheat has the same level for itself, and gives
+    hints, which limit nobody.
 
     Parameters
     ----------
@@ -78,7 +84,7 @@ def look(
         Hidden labels: with them, and submissions that are kept, more is found.
     throttle : int, optional
         Number of submissions per day for an account that stands out, at least 0; default: as many
-        as before. `actions.show_account` lifts it.
+        as before. Hints change none. `actions.show_account` lifts it.
     level : float
         In (0, 1).
 
@@ -105,20 +111,15 @@ def look(
         number = board["looks"] + 1
         connection.execute(update(BOARD).values(looks=number, looked_at=board["used"]))
     history = history_of_log(engine, board, truth)
-    found = inspect(history, stream(number, "points")).evidence
-    if not found:
-        return ()
+    found = inspect(history, stream(number, "points"))
     # The sum of 1/j^2 over all j is pi^2/6.
     most = alpha * 6 / (math.pi * number) ** 2
-    adjusted = holm(np.array([each.p_value for each in found]))
-    alerts: dict[str, Alert] = {}
-    for place in np.argsort(adjusted, kind="stable"):
-        if adjusted[place] <= most:
-            title = found[place].detector.title
-            for name in found[place].accounts:
-                # The longest reason that the log of actions takes.
-                reason = f"{title}: {found[place].says}"[:500]
-                alerts.setdefault(name, Alert(name, reason, float(adjusted[place])))
+    alerts = _alerts(found.evidence, most)
+    for detector in UNDECIDED:
+        some = [one for one in found.undecided if one.detector is detector]
+        # A finding says more than a hint.
+        for name, hint in _alerts(some, most, hint=True).items():
+            alerts.setdefault(name, hint)
     new = []
     for alert in alerts.values():
         with writing(engine) as connection:
@@ -126,16 +127,28 @@ def look(
             board_row(connection)
             named = select(ACCOUNT.c.id).where(ACCOUNT.c.name == alert.account)
             account = connection.execute(named).scalar_one()
-            # An account that has an alert gets no other one.
-            same = ACTION.c.account_id == account, ACTION.c.kind == ALERT
+            # An account that has an alert gets no other one, and no hint; one hint is enough.
+            known = (ALERT, HINT) if alert.hint else (ALERT,)
+            same = ACTION.c.account_id == account, ACTION.c.kind.in_(known)
             if connection.execute(select(ACTION.c.number).where(*same)).first() is not None:
                 continue
-            write_action(connection, ALERT, account, alert.reason)
-            if throttle is not None:
+            write_action(connection, HINT if alert.hint else ALERT, account, alert.reason)
+            if throttle is not None and not alert.hint:
                 changed = update(ACCOUNT).where(ACCOUNT.c.id == account)
                 connection.execute(changed.values(per_day=throttle))
             new.append(alert)
     return tuple(new)
+
+
+def _alerts(found: Sequence[Evidence], most: float, *, hint: bool = False) -> dict[str, Alert]:
+    """Return the clearest alert of each account whose corrected p-value is at most `most`."""
+    alerts: dict[str, Alert] = {}
+    for test in holm_corrected_tests(found, most):
+        for name in test.accounts if test.stands_out else ():
+            # The longest reason that the log of actions takes.
+            reason = f"{test.detector.title}: {test.says}"[:500]
+            alerts.setdefault(name, Alert(name, reason, test.adjusted, hint))
+    return alerts
 
 
 def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> History:
