@@ -202,7 +202,7 @@ def test_without_a_wing_the_types_of_the_rest_hold(tmp_path):
         done = subprocess.run(
             [sys.executable, "-m", "mypy", *options],
             cwd=place,
-            env={**os.environ, "MYPYPATH": str(place)},
+            env={**os.environ, "MYPYPATH": str(place), "PYTHONPATH": ""},
             capture_output=True,
             text=True,
         )
