@@ -18,7 +18,9 @@ PLACES = re.compile(
     r"\[?(CANARIES|DATA|DIR|FILE|FILE\|-|FOLDER|HISTORY|POOL|REAL|REPORT|RUN|SHADOW|SUBMISSIONS"
     r"|TABLE|TARGET|TEXTS|SCORES|LABELS|STATS)\]?"
 )
-NO_PLACES = {"DIR|URL", "FILE|URL", "FILE.py:NAME", "NAME|FILE.py:NAME"}
+NO_PLACES = {
+    *("DIR|URL", "FILE|URL", "FILE.py:NAME", "NAME|FILE.py:NAME", "OPTION=FILE.py:NAME"),
+}
 """Models and databases, which have URLs of their own, and code."""
 
 
