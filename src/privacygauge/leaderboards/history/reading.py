@@ -278,16 +278,17 @@ def read_history(
             f"{path} must have the columns {', '.join(COLUMNS)}, {', '.join(missing)} is missing"
         )
     ids: NDArray[Any] | None = None
+    served: Mapping[str, NDArray[Any]] = {}
     if predictions is None:
         answers = _inline(rows, path)
     elif predictions.is_dir():
         answers, ids = _folder(predictions, rows)
     else:
-        answers = _answers(predictions, rows)
+        answers, served = _answers(predictions, rows)
         # An array has the rows of all phases.
         if len(answers) == len(inside) > len(rows):
             answers = answers[inside]
-    truth = None if labels is None else _labels(labels, predictions, ids)
+    truth = None if labels is None else _labels(labels, predictions, ids, served=served)
     size = n
     if size is None and truth is not None:
         size = len(truth)
@@ -566,12 +567,17 @@ def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
     return _stack_predictions(lists, [f"submission {i + 1}" for i in range(len(lists))])
 
 
-def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
+def _answers(path: Path, rows: Sequence[Row]) -> tuple[NDArray[Any], Mapping[str, NDArray[Any]]]:
+    """Return the submitted labels, (k, n), and the further arrays of a scoring server's export.
+
+    These are the points, their ids and the classes' names; none in other files.
+    """
     arrays = dict(_arrays(path, "predictions"))
+    served = {}
     if POINTS in arrays:
-        arrays = {name: arrays[name] for name in arrays if name not in (POINTS, IDS, CLASSES)}
+        served = {name: arrays.pop(name) for name in (POINTS, IDS, CLASSES) if name in arrays}
     if len(arrays) == 1 and next(iter(arrays.values())).ndim == 2:
-        return next(iter(arrays.values()))
+        return next(iter(arrays.values())), served
     names = [str(row.get(SUBMISSION, "")) for row in rows]
     absent = [name for name in names if name not in arrays]
     if absent:
@@ -579,7 +585,7 @@ def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
             f"{path} must hold an array under the name of each submission, none for "
             f"{absent[0]!r}: give the history a column submission, or one array (k, n)"
         )
-    return _stack_predictions([arrays[name] for name in names], names)
+    return _stack_predictions([arrays[name] for name in names], names), served
 
 
 def _folder(path: Path, rows: Sequence[Row]) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -627,14 +633,18 @@ _IDS = ("id", "ID", "Id")
 """Names of a column that names the points."""
 
 
-def _labels(path: Path, predictions: Path | None, ids: NDArray[Any] | None) -> NDArray[Any]:
+def _labels(
+    path: Path,
+    predictions: Path | None,
+    ids: NDArray[Any] | None,
+    *,
+    served: Mapping[str, NDArray[Any]],
+) -> NDArray[Any]:
     """Return the hidden labels, (n,), on the points that predictions are about.
 
-    `ids` are those of the predictions, in their order.
+    `ids` are those of the predictions, in their order; `served` are the further arrays of a
+    scoring server's export.
     """
-    served: Mapping[str, NDArray[Any]] = {}
-    if predictions is not None and predictions.suffix.lower() == ".npz":
-        served = {} if predictions.is_dir() else _arrays(predictions, "predictions")
     if path.suffix.lower() not in (".npy", ".npz"):
         labels, own = _column_of_labels(path, "labels")
         if POINTS in served:
