@@ -5,7 +5,7 @@ each guard. Attackers without a model have 1 or 5 accounts of 20 submissions eac
 and play each attack up to three times, from new accounts. An end above the bound ends the run with
 an error.
 
-    python bench/attacks_over_http.py                 the table of docs/scoring-server.md
+    python bench/attacks_over_http.py                 the table of docs/guards.md
     python bench/attacks_over_http.py --seconds 0     the same from one play each: four minutes
     python bench/attacks_over_http.py --only auc      boards whose metric or guard has this word
 """

@@ -4,7 +4,7 @@ The base learns from the reference part of MTSamples, is trained further on 100 
 part, all of it or by LoRA, and is the reference of both audits. Each draw has member notes of its
 own; the 400 notes of the other side are the same in all. Of a note, the first 6 sentences count.
 
-    python bench/lora.py             the table of docs/language-models.md: some four minutes
+    python bench/lora.py             the table of docs/causal-models.md: some four minutes
     python bench/lora.py --quick     the same from few notes
 """
 

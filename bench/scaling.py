@@ -40,6 +40,7 @@ from privacygauge.classifiers.trainer import Cohort, Trainer
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation
 from privacygauge.core.release import Coins, Worlds
+from privacygauge.datasets.reading import read_content
 from privacygauge.runs.execute import _Tally, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run, read_run
@@ -636,6 +637,35 @@ def commands(options: argparse.Namespace) -> list[str]:
     return lines
 
 
+def codes(options: argparse.Namespace) -> list[str]:
+    """Return how long a csv file with a column of codes takes to read beside one without."""
+    rng = np.random.default_rng(0)
+    n = 100_000
+    numbers = {
+        f"x{i}": rng.normal(size=n).round(4) if i % 2 else rng.integers(0, 1000, n)
+        for i in range(29)
+    }
+    last = {"numbers": rng.integers(100, 999, n), "codes": rng.integers(0, 999, n)}
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {about: Path(folder, f"{about}.csv") for about in last}
+        for about, values in last.items():
+            texts = [f"{value:03d}" for value in values]
+            pd.DataFrame({**numbers, "last": texts}).to_csv(paths[about], index=False)
+        for _ in range(options.repeat):
+            taken = {}
+            for about, path in paths.items():
+                began = time.process_time()
+                read_content(path, "table")
+                taken[about] = time.process_time() - began
+            ratios.append(taken["codes"] / taken["numbers"])
+    low, middle, high = np.quantile(ratios, [0, 0.5, 1])
+    return [
+        f"a csv file of {n:,} x 30 with a column of codes over one without: {middle:.2f} "
+        f"({low:.2f} to {high:.2f}, {options.repeat} runs)"
+    ]
+
+
 PARTS = {
     "training": training,
     "curve": curve,
@@ -648,6 +678,7 @@ PARTS = {
     "schedulers": schedulers,
     "streams": streams,
     "commands": commands,
+    "codes": codes,
 }
 
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from privacygauge.leaderboards.server import open_board  # noqa: E402
-from privacygauge.leaderboards.server.accounts import add_account  # noqa: E402
+from privacygauge.leaderboards.server.accounts import add_account, hide_account  # noqa: E402
 from privacygauge.leaderboards.server.board import Board  # noqa: E402
 from privacygauge.leaderboards.server.standings import log  # noqa: E402
 from tests.leaderboards.server.serving import (  # noqa: E402
@@ -41,6 +41,7 @@ from tests.leaderboards.server.serving import (  # noqa: E402
 
 N, M = 10_000, 10
 TRUTH = labels_of(0, N, M)
+MANY_ROWS, TABLES = 1_000_000, 25
 CLIENTS, MANY, KILLED, HALF_OPEN, SLOWEST = 20, 200, 5, 400, 15.0
 ROUTES = (
     "/submissions",
@@ -58,6 +59,7 @@ class Place:
     """A database, tokens for its clients, and how a server is started for it."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         (folder / "labels.npy").write_bytes(npy(TRUTH))
         self._arguments = (
             *("--labels", str(folder / "labels.npy"), "--database", str(folder / "board.sqlite")),
@@ -216,8 +218,62 @@ def slow_heads(place: Place, seconds: float) -> str:
     return f"{HALF_OPEN} unfinished heads: submissions answered within {1e3 * max(took):.0f} ms"
 
 
+def tables(place: Place, seconds: float) -> str:
+    """Send 25 CSV files of a million rows at once, then one of a hidden account, of 9 MB."""
+    folder = place.folder / "tables"
+    folder.mkdir()
+    truth = labels_of(1, MANY_ROWS, M)
+    rows = "\n".join(f"img_{i:06d},{label}" for i, label in enumerate(truth))
+    (folder / "labels.csv").write_text(f"id,label\n{rows}\n")
+    body = (folder / "labels.csv").read_bytes()
+    database = str(folder / "board.sqlite")
+    arguments = ("--labels", str(folder / "labels.csv"), "--database", database)
+    Server(*arguments).stop()
+    board = open_board(database, truth)
+    tokens = [add_account(board.engine, f"team-{i}") for i in range(TABLES)]
+    hidden = add_account(board.engine, "hidden")
+    hide_account(board.engine, "hidden", "two accounts")
+    board.close()
+    server = Server(*arguments)
+    took: list[float] = []
+
+    def send(token: str, content: bytes, *, begin: bool = True) -> tuple[int, float]:
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=300)
+        began = time.monotonic()
+        connection.putrequest("POST", "/submissions")
+        head = {**bearer(token), "Content-Type": "text/csv", "Content-Length": str(len(content))}
+        for name, value in head.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        if begin:
+            connection.send(content)
+        status = connection.getresponse().status
+        connection.close()
+        return status, time.monotonic() - began
+
+    try:
+        send(hidden, body[:100], begin=False)
+        in_threads(lambda i: took.append(_answered(send(tokens[i], body))), TABLES)
+        about = Path(f"/proc/{server.process.pid}/status").read_text()
+        peak = int(about.partition("VmHWM:")[2].split()[0]) / 1_024
+        refused = [send(hidden, body[:9_000_000], begin=False) for _ in range(10)]
+    finally:
+        server.kill()
+    assert {status for status, _ in refused} == {403}
+    assert peak < 1_000, peak
+    return (
+        f"{TABLES} of {len(body) / 1e6:.0f} MB: {min(took):.0f} to {max(took):.0f} s, "
+        f"{peak:.0f} MB; a hidden account is refused within {max(x for _, x in refused):.3f} s"
+    )
+
+
+def _answered(sent: tuple[int, float]) -> float:
+    assert sent[0] == 200, sent
+    return sent[1]
+
+
 def main() -> None:
-    """Run all five, each for a fifth of the time."""
+    """Run all six, five of them for a fifth of the time each."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=200.0, help="for all together")
     parser.add_argument("--only", default="", help="part of a name, such as kill")
@@ -226,7 +282,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
         for name, work in (("load", load), ("crowd", crowd), ("kill -9", kills), ("fuzz", fuzz),
-                           ("slow heads", slow_heads)):  # fmt: skip
+                           ("slow heads", slow_heads), ("tables", tables)):  # fmt: skip
             if asked.only in name:
                 print(f"{name}: {work(place, seconds)}", flush=True)
         place.board.close()

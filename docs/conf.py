@@ -32,7 +32,7 @@ extensions = [
     "sources",
     "gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "examples"]
 nitpicky = True
 # A type or a name in a docstring is a link where the reference has it, and plain text elsewhere.
 nitpick_ignore_regex = [(r"py:.*", r".*")]

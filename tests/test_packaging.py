@@ -33,6 +33,8 @@ INSTALLERS = {"pip", "uv", "build", "twine"}
 """What an environment is made with."""
 WRAPPED = {"arfpy", "snsynth"}
 """Generators that pages show how to wrap; nothing here imports them."""
+RENAMED = {"docx"}
+"""Module of a package of another name, python-docx, which the environment of tests has not."""
 
 
 def normal(name: str) -> str:
@@ -62,6 +64,7 @@ def installs() -> list[tuple[Path, str]]:
         (path, word.replace("\\", "").rstrip("`.,;:"))
         for path, text in texts().items()
         for word in re.findall(INSTALL, text)
+        if word.strip("`.,;:")  # a folder
     ]
 
 
@@ -110,7 +113,7 @@ def test_no_text_names_the_old_distribution():
 def test_imports_are_of_dependencies_or_of_peers():
     """A text of code imports what the project asks for, what it compares with, or the library."""
     by_module = packages_distributions()
-    allowed = dependencies() | peers() | INSTALLERS | WRAPPED | {OURS}
+    allowed = dependencies() | peers() | INSTALLERS | WRAPPED | RENAMED | {OURS}
     own = {
         "tests",
         *(path.stem for folder in ("bench", "docs") for path in (ROOT / folder).rglob("*.py")),
@@ -330,6 +333,7 @@ WITH_THE_WHEEL = [
         *["--generator", "independent", "--targets", "2", "--shadows", "4", "--tests", "4"],
     ),
     ("language", "--scores", "energies.csv", "--out", "energies"),
+    ("scores", "coins.csv", "--score", "score", "--out", "scores"),
     ("language", "split", "texts.csv", "--out", "dealt"),
     ("unlearning", "--before", "t.csv", "--after", "t.csv", "--out", "forgotten"),
     ("holdout", "bound", "--n", "100", "--classes", "2", "--queries", "10", "--json", "-"),
@@ -337,6 +341,16 @@ WITH_THE_WHEEL = [
     ("holdout", "log", "history.csv", "--n", "60", "--classes", "2", "--out", "history"),
     ("dp-audit", "coins.csv", "--epsilon", "1", "--delta", "1e-5", "--out", "claim"),
     ("register", "report", "ranking", "--out", "register"),
+    ("compare", "ranking", "ranking", "--out", "comparison"),
+    ("inspect", "model.py:model", "--data", "trained.csv", "--label", "sick", "--out", "inspected"),
+    ("classifier", "able.csv", "--out", "decided/reports/attacked"),
+    (
+        *("release", "sign", "decided", "--decision", "release", "--by", "A", "--role", "B"),
+        *("--until", "2999-12-31", "--because", "C"),
+    ),
+    ("release", "check", "decided"),
+    ("release", "due", "decided"),
+    ("release", "evidence", "decided"),
     ("reproduce", "--list"),
     ("runs", "."),
     ("report", "shadows"),
@@ -358,12 +372,22 @@ def alone(tmp_path_factory):
         rows = ["p_0,p_1,label,member"]
         rows += [f"{p:.3f},{1 - p:.3f},{i % 2},{i // 2 % 2}" for i, p in enumerate(rng.random(80))]
         (here / name).write_text("\n".join(rows))
+    # A model that knows its classes: members and others alike, so that a policy can be met.
+    truth, member = np.arange(2000) % 2, np.arange(2000) // 2 % 2
+    p = rng.beta(np.where(truth, 2, 5), np.where(truth, 5, 2))
+    able = pd.DataFrame({"p_0": p, "p_1": 1 - p, "label": truth, "member": member})
+    able.to_csv(here / "able.csv", index=False)
     for name, word in (("a.txt", "one"), ("b.txt", "other")):
         (here / name).write_text("".join(f"{word} text, number {i}\n" for i in range(40)))
     np.save(here / "y.npy", np.arange(60) % 2)
     frame = pd.DataFrame({"age": rng.integers(20, 90, 240), "city": rng.choice([*"abc"], 240)})
     frame["sick"] = (frame["age"] + rng.normal(0, 20, 240) > 60).astype(int)
     frame.to_csv(here / "people.csv", index=False)
+    (here / "decided").mkdir()
+    (here / "decided" / "artefact.txt").write_text("what is released")
+    questions = ("membership", "attributes", "extraction", "contents", "claims")
+    reasons = "".join(f'{x} = "nothing of the kind"\n' for x in questions)
+    (here / "decided" / "policy.toml").write_text(f"[release-check.not-applicable]\n{reasons}")
     frame.assign(trained=np.arange(240) % 2).to_csv(here / "trained.csv", index=False)
     (here / "model.py").write_text(MODEL)
     frame.sample(200, replace=True, random_state=0).to_csv(here / "made.csv", index=False)
@@ -426,6 +450,14 @@ def test_the_wheel_alone_suffices(alone):
     assert not failed
 
 
+@pytest.mark.slow
+def test_the_local_page_needs_the_wheel_alone(alone):
+    """A port that there is not ends it, once all that it serves with is loaded."""
+    done = alone(("open", "--port", "70000", "--no-browser"))
+    assert done.returncode == 2
+    assert "port 70000 cannot be used" in done.stderr
+
+
 def commands(group, name: str = "") -> list[str]:
     """Return the names of all commands that people type, such as ``holdout bound``."""
     if not hasattr(group, "commands"):
@@ -436,7 +468,8 @@ def commands(group, name: str = "") -> list[str]:
 
 def test_every_command_is_tried_with_the_wheel_alone():
     tried = [" ".join(words) for words in (*WITH_THE_WHEEL, *WITHOUT_EXTRAS)]
-    tried.append("language canaries make")  # what every other test of this module begins with
+    # What every other test of this module begins with, and what has a test of its own.
+    tried += ["language canaries make", "open"]
     for name in commands(command_of(app)):
         # Every command about a board opens its database in one place.
         name = re.sub("^holdout serve .*", "holdout serve", name)

@@ -43,7 +43,7 @@ def shell() -> list[str]:
 
 
 def hook() -> list[str]:
-    (block,) = blocks(PAGE, "yaml")
+    (block,) = (block for block in blocks(PAGE, "yaml") if "repos:" in block.text)
     (repository,) = yaml.safe_load(block.text)["repos"]
     return [entry["entry"] for entry in repository["hooks"]]
 
@@ -161,6 +161,6 @@ def test_the_plain_script_ends_with_the_audits_code(right, code, predictions):
 
 
 def test_examples_name_no_place_of_ours():
-    for path in EXAMPLES.iterdir():
+    for path in (x for x in EXAMPLES.rglob("*") if x.is_file()):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"/(?:work|tmp|home|root|opt)/", text), path.name

@@ -1,6 +1,6 @@
 """Fills in what a page's comments ask for: help, results of reproductions, benchmarks.
 
-On a line of its own ``<!-- help: COMMAND -->`` stands for what a command prints with ``--help``,
+On a line of its own ``<!-- help: COMMAND -->`` stands for all that a command says of itself,
 ``<!-- options -->`` for a table of the options of all audits,
 ``<!-- result: NAME -->`` for a kept result, ``<!-- items: PAPER -->`` for a paper's table of tables
 and figures, ``<!-- items -->`` for that of all papers, ``<!-- settings: PAPER -->`` for what a
@@ -86,7 +86,7 @@ def options() -> str:
         for option in made.params:
             flag = next((name for name in option.opts if name.startswith("--")), "--help")
             meaning = re.split(r"[.:;](?:\s|$)", option.help or "", maxsplit=1)[0]
-            if flag != "--help":
+            if flag not in ("--help", "--help-all"):
                 meanings.setdefault((flag, option.metavar or ""), {})[meaning] = None
     rows = [(f"`{flag}`", value and f"`{value}`", " / ".join(told))
             for (flag, value), told in sorted(meanings.items())]  # fmt: skip
@@ -108,5 +108,10 @@ def help_of(command: str) -> str:
     asked = [*command.split(), "--help"]
     printed = CliRunner().invoke(program, asked, prog_name="privacygauge", env=PLAIN).output
     lines = [line.rstrip() for line in printed.splitlines()]
-    call = " ".join(["$ privacygauge", *asked])
+    made = command_of(program)
+    for word in command.split():
+        made = made.commands[word]
+    # As it is printed here, without what shortens it.
+    whole = any("--help-all" in option.opts for option in made.params)
+    call = " ".join(["$ privacygauge", *asked]) + "-all" * whole
     return f"```console\n{call}\n" + "\n".join(lines).strip("\n") + "\n```"

@@ -11,11 +11,16 @@ from privacygauge.classifiers.audit.candidates import CandidateOptions
 from privacygauge.classifiers.audit.models import ModelOptions, PoolOptions
 from privacygauge.classifiers.audit.predictions import ClassifierOptions
 from privacygauge.classifiers.white_box import WhiteBoxOptions
+from privacygauge.inspection.audit import InspectOptions
 from privacygauge.kinds.session import Session
 from privacygauge.language.audit.audit import CausalOptions, LanguageOptions, MaskedOptions
 from privacygauge.language.extraction_audit.audit import ExtractionOptions
 from privacygauge.leaderboards.attack_audit.audit import HoldoutAttackOptions
 from privacygauge.leaderboards.bound_audit.audit import HoldoutBoundOptions
+from privacygauge.releases.comparison.audit import ComparisonOptions
+from privacygauge.scores.audit import ScoreOptions
+from privacygauge.scores.regression import RegressorOptions
+from privacygauge.scores.training import LabelOptions, TrainingOptions
 from privacygauge.tables.few_fits_audit import FewFitsOptions
 from privacygauge.tables.generator_audit.audit import SyntheticOptions
 from privacygauge.tables.released_audit.audit import ReleasedOptions
@@ -27,21 +32,27 @@ __all__ = [
     "CausalOptions",
     "ClaimOptions",
     "ClassifierOptions",
+    "ComparisonOptions",
     "DefenceOptions",
     "DtpOptions",
     "ExtractionOptions",
     "FewFitsOptions",
     "HoldoutAttackOptions",
     "HoldoutBoundOptions",
+    "InspectOptions",
+    "LabelOptions",
     "LanguageOptions",
     "MaskedOptions",
     "ModelOptions",
     "PoolOptions",
+    "RegressorOptions",
     "ReleasedOptions",
+    "ScoreOptions",
     "Session",
     "SyntheticOptions",
     "TrainingClaimOptions",
     "TrainingDefenceOptions",
+    "TrainingOptions",
     "VulnerableOptions",
     "WhiteBoxOptions",
     "WorstCaseOptions",

@@ -95,7 +95,7 @@ def test_a_line_for_every_defence_attack_and_adversary(found):
         "non-adaptive": 20,
         "undefended": 20,
     }
-    assert (frame["accuracy low"] <= frame["accuracy high"]).all()
+    assert (frame["accuracy_low"] <= frame["accuracy_high"]).all()
 
 
 @pytest.mark.slow

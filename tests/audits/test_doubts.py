@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.classifiers.audit.models import Fitted
+from privacygauge.classifiers.audit.verdict import _of_wrong_labels
 from privacygauge.classifiers.predictions import Pool
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.errors import InputError
@@ -249,6 +250,17 @@ def test_the_order_of_labels_that_fits_the_answers_is_named(mistake, said):
     found = pg.audit_classifier(target, attacks=ATTACKS[:1]).report().verdict
     assert found.grade.severity is Severity.UNTOLD
     assert said in found.sentences[0]
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.3])
+def test_other_class_shares_alone_are_no_wrong_labels(wrong):
+    """Of one class the model is right about a half, of the other about all."""
+    labels = np.repeat([0, 1, 0, 1], [640, 160, 160, 640])
+    secret = np.arange(1_600) < 800
+    right = (labels == 1) | (np.arange(1_600) % 2 == 0)
+    right[secret & (np.arange(1_600) % 100 < 100 * wrong)] = False
+    found = _of_wrong_labels(right, secret, np.arange(1_600), labels, 0.95)
+    assert (found is None) == (wrong == 0)
 
 
 @pytest.mark.parametrize("leak", [0.0, 2.0])

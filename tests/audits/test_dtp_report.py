@@ -321,7 +321,7 @@ def test_every_plot_is_on_the_page(page: Page) -> None:
 
 def test_the_order_is_that_of_the_reader(text: str) -> None:
     order = [
-        'id="verdict"', 'id="warnings"', 'id="numbers"', 'id="meaning"', 'id="records"',
+        'id="verdict"', 'id="numbers"', 'id="warnings"', 'id="meaning"', 'id="records"',
         'id="queries"', 'id="removal"', 'id="averages"', 'id="variation"', 'id="measured"',
         'id="left-out"', 'id="glossary"', 'id="provenance"',
     ]  # fmt: skip
@@ -340,7 +340,7 @@ def test_estimates_stand_with_interval_level_n_and_method() -> None:
     low, high = (f"{x:.3f}" for x in (found.mean.low, found.mean.high))
     assert f"{low} to {high}" in told
     whole = shown(Page(quiet().to_html()))
-    assert "computed, not estimated" in whole
+    assert "without an interval is exact" in whole
     assert "Small figures" not in whole
 
 

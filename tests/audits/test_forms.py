@@ -349,7 +349,7 @@ def test_a_model_that_exists_is_asked_in_the_same_way():
     right = model.predict(frame) == y
     for audit in found:
         assert audit.headline.accuracy.low > 0.55
-        scores = audit.to_frame()["score:correctness (per-class)"]
+        scores = audit.to_frame()["score_correctness_per_class"]
         np.testing.assert_array_equal(scores == scores.max(), right)
     with pytest.raises(InputError, match=r"Pipeline failed to predict 160 records: .*columns"):
         audited(on_a_frame(True)[0], frame.drop(columns="town"), y, fitted=fitted)

@@ -182,7 +182,7 @@ def test_json_gate_and_table_of_records():
     assert not exceeded_limits(f.report(), [Limit("accuracy", 0.9)])
     frame = f.to_frame()
     assert list(frame["row"]) == f.targets.rows.tolist()
-    assert {"accuracy:density-ratio", "told:query-based (equal)"} <= set(frame.columns)
+    assert {"accuracy_density_ratio", "told_query_based_equal"} <= set(frame.columns)
     broken = verdict(example(leak=0.9, epsilon=0.1, tests=300))
     assert any("breaks its promise" in text for text in broken.sentences)
 

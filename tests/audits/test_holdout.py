@@ -333,6 +333,11 @@ def test_labels_are_read_from_every_kind_of_file(tmp_path):
     pd.DataFrame({"truth": LABELS}).to_parquet(tmp_path / "f.parquet")
     for path in sorted(tmp_path.iterdir()):
         assert (read_labels(path) == LABELS).all(), path.name
+    ids = [f"p{i:04}" for i in range(len(LABELS))]
+    pd.DataFrame({"Id": ids, "truth": LABELS}).to_csv(tmp_path / "g.csv", index=False)
+    pd.DataFrame({"truth": LABELS, "id": ids}).to_parquet(tmp_path / "h.parquet")
+    for name in ("g.csv", "h.parquet"):
+        assert (read_labels(tmp_path / name) == LABELS).all()
     np.save(tmp_path / "z.npy", np.zeros((2, 3)))
     assert read_logits(str(tmp_path / "z.npy")).shape == (2, 3)
 
@@ -348,7 +353,7 @@ def test_files_that_cannot_be_read_get_one_line(tmp_path):
         "empty.npy": "is damaged or no npy file of numbers",
         "object.npy": "is damaged or no npy file of numbers",
         "two.npz": "must hold one array, or one called labels, got a, b",
-        "wide.csv": "must have one column, the labels, got 2",
+        "wide.csv": "must have one column of labels, perhaps beside id, got a, b",
         "names.csv": "must be integers",
         "notes.txt": "does not exist",
     }

@@ -72,8 +72,13 @@ def test_a_further_guard_changes_no_other_number():
 
 def test_scores_alone(audit):
     bare = audit_leaderboard(replace(history(), answers=None, labels=None))
-    assert bare.suspects == ("attacker-0",)
-    assert {test.detector.name for test in bare.findings} == {"chance-scores"}
+    # Sixty files may be those of a model that has learnt nothing.
+    assert bare.suspects == ()
+    assert [(hint.detector.name, hint.accounts) for hint in bare.hints] == [
+        ("at-chance", ("attacker-0",))
+    ]
+    sentences = " ".join(str(said) for said in bare.report().verdict.sentences)
+    assert "look whether these files are random" in sentences
     assert bare.copies is None
     names = {replay.guard for replay in bare.replays}
     assert names == set(GUARDS) - {"ladder"}

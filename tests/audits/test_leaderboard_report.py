@@ -172,15 +172,9 @@ def files(tmp_path):
 
 def test_the_command_exits_with_3_where_anything_stands_out(command, files):
     found = command(
-        files / "history.csv",
-        "--n",
-        400,
-        "--classes",
-        2,
-        "--json",
-        "-",
-        "--fail-above",
-        "findings=0",
+        *(files / "history.csv", "--n", 400, "--classes", 2),
+        *("--predictions", files / "answers.npy"),
+        *("--json", "-", "--fail-above", "findings=0"),
     )
     assert found.exit_code == 3
     assert json.loads(found.stdout)["suspects"] == ["attacker-0"]
@@ -205,6 +199,39 @@ def test_the_command_needs_the_size_of_the_test_set(command, files):
     found = command(files / "history.csv", "--json", "-")
     assert isinstance(found.exception, InputError)
     assert str(found.exception).startswith("--n is needed")
+
+
+def leap_beyond(folder):
+    """Write a contest of which one account is far ahead of all others on few points."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for team in range(8):
+        scores = np.round(300 * (0.6 + 0.02 * team + 0.005 * rng.random(12))) / 300
+        rows += [(f"team-{team}", score) for score in scores]
+    rows.append(("team-3", 1.0))
+    frame = pd.DataFrame(rows, columns=["account", "score"])
+    frame.to_csv(folder / "leap.csv", index=False)
+    return folder / "leap.csv"
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (("--fail-above", "findings=0"), 0),
+        (("--fail-above", "hints=0"), 3),
+        (("--fail-above", "hints=1"), 0),
+        (("--policy", "policy.toml"), 3),
+    ],
+)
+def test_what_is_worth_a_look_can_be_gated(command, tmp_path, limits, code):
+    (tmp_path / "policy.toml").write_text("[holdout-log]\nfindings = 0\nhints = 0\n")
+    limits = [str(tmp_path / x) if x == "policy.toml" else x for x in limits]
+    found = command(leap_beyond(tmp_path), "--n", 300, "--classes", 2, "--json", "-", *limits)
+    assert found.exit_code == code
+    document = json.loads(found.stdout)
+    assert [hint["detector"] for hint in document["hints"]] == ["leap"]
+    assert next(x["value"] for x in document["numbers"] if x["name"] == "hints") == 1
+    assert ("hints is 1, above the limit of 0" in found.stderr) == (code == 3)
 
 
 def test_a_limit_that_cannot_be_checked_fails(command, files):

@@ -518,6 +518,21 @@ def test_canaries_that_repeat_without_an_id_are_one(design, copies, noise):
     assert refuted <= max(2, 0.05 * games)
 
 
+@pytest.mark.parametrize("claim_of", ["record", "person"])
+def test_rows_that_repeat_each_other_stretch_no_claim(claim_of):
+    """They are one canary, not a person with several: the claim is compared as it was given."""
+    rng = np.random.default_rng(0)
+    member = rng.random(200) < 0.5
+    score = member + rng.laplace(0, 1.0, 200)
+    once = {"score": score, "member": member}
+    twice = {name: np.repeat(values, 2) for name, values in once.items()}
+    found = [
+        audit_privacy_claim(given, 1.0, 1e-5, claim_of=claim_of).claim for given in (once, twice)
+    ]
+    assert found[0] == found[1]
+    assert found[0].epsilon == 1.0
+
+
 def test_a_broken_training_whose_scores_tie_is_refuted_still():
     rng = np.random.default_rng(0)
     member = rng.random(400) < 0.5

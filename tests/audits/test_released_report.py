@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from privacygauge.cli.output import exceeded_limits, parsed_limits
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact
@@ -23,10 +24,12 @@ from privacygauge.report.numbers import plain as line
 from privacygauge.report.numbers import shorten
 from privacygauge.report.values import Table
 from privacygauge.tables.command import OF_TABLE
+from privacygauge.tables.released.people import People
 from privacygauge.tables.released_audit import sections
 from privacygauge.tables.released_audit import verdict as words
 from privacygauge.tables.released_audit.audit import audit_released
 from privacygauge.tables.released_audit.result import risk_name
+from privacygauge.tables.released_audit.sections import game
 from privacygauge.tables.released_audit.verdict import verdict
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
@@ -103,6 +106,7 @@ def harmless(found):
     corrected = replace(
         found.corrected,
         risks=(nothing,) * len(found.risks),
+        points=(nothing,) * len(found.risks),
         copies=nothing,
         alone=nothing,
         rows=nothing,
@@ -116,6 +120,7 @@ def harmless(found):
         headline=headline,
         corrected=corrected,
         proven=(),
+        placebo=None,
         questions=replace(found.questions, tail=None, detectable=enough),
     )
 
@@ -177,7 +182,7 @@ def test_what_cannot_be_told_is_nowhere_stated_as_a_fact(found):
     """Bounds of epsilon and people who stand out hold only where the comparison is fair."""
     bare = replace(found.corrected, copies=None, alone=None, rows=None, unlikely=None, shared=())
     bare = replace(bare, order=None)
-    void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
+    void = replace(found, blind=replace(found.blind, auc=Estimate(0.95, 0.9, 1.0, 0.95, 9, "m")))
     void = replace(void, corrected=bare, proven=())
     quiet = harmless(found)
     inverted = replace(quiet, corrected=replace(quiet.corrected, inverted=("copying",)))
@@ -219,13 +224,14 @@ def test_far_from_every_record_is_never_safe(alone):
 
 
 def test_the_worst_risk_is_that_of_the_highest_corrected_lower_end(found):
+    found = replace(found, placebo=None)
     assert found.worst.beyond.low == max(x.low for x in found.corrected.risks)
     nothing = Estimate(0.0, -0.001, 0.001, 0.95, 900, "fails everywhere")
     nearly = Estimate(0.05, -0.01, 0.11, 0.95, 900, "made up")
     of = (nothing, nearly, *(nothing,) * (len(found.risks) - 2))
     close = replace(found, corrected=replace(found.corrected, risks=of))
     assert close.worst.beyond == nearly
-    bare = replace(found, corrected=replace(found.corrected, risks=()), risks=())
+    bare = replace(found, corrected=replace(found.corrected, risks=(), points=()), risks=())
     assert bare.worst is None
 
 
@@ -322,20 +328,46 @@ def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):
     assert alone.report().worst.reason == "there was no holdout"
 
 
+def test_a_holdout_that_was_left_out_is_said_to_be_and_fails_a_limit(alone):
+    left_out = replace(alone, people=People(n_real=12, n_holdout=12, shared=0))
+    page = left_out.report()
+    assert "; the holdout was left out" in page.intro
+    assert "no holdout" not in page.intro
+    assert page.worst.reason == "the holdout was left out"
+    (beyond,) = (one for one in page.measures if one.name == "beyond")
+    assert beyond.numbers["beyond"] is None
+    assert exceeded_limits(page, parsed_limits(["beyond=0.99"], ["beyond"]))
+    told = page.verdict
+    assert any("People behind the real records: 12" in sentence for sentence in told.sentences)
+    assert told.grade == LARGE
+    assert "leak at least:" in told.headline
+
+
+def test_a_wide_interval_is_no_sign_that_people_are_alike(found):
+    def said(low, high):
+        blind = replace(found.blind, auc=Estimate(0.5, low, high, 0.95, 9, "m"))
+        first = next(iter(game(replace(found, blind=blind, placebo=None, drifted=()))))
+        return first.paragraphs[0]
+
+    assert "no sign" in said(0.45, 0.55)
+    assert "cannot be told from so few" in said(0.28, 0.78)
+
+
 @pytest.mark.slow
 def test_a_void_result_is_marked(found):
     void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
     told = shown(void.to_html())
-    assert "the numbers below are void" in told
-    assert sum("Void:" in card.text for card in void.report().cards) == 4
+    assert "only as far as they go beyond that" in told
+    note = "beyond an attack without the table"
+    assert sum(note in card.text for card in void.report().cards) == 3
+    assert not any(note in card.text for card in found.report().cards)
 
 
 def test_a_leak_beside_a_holdout_of_another_source_is_the_least_of_it(found):
-    """The attacks do not count there, so the copies say how much leaks at least."""
+    """What goes beyond an attack without the table says how much leaks at least."""
     void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
     assert " leak at least: " in void.report().verdict.headline
     assert " at least: " not in found.report().verdict.headline
-    assert not any("Void:" in card.text for card in found.report().cards)
 
 
 def test_the_use_of_the_table_is_on_the_page(found, text):
@@ -400,7 +432,7 @@ def test_without_a_holdout_there_are_two_files(alone, tmp_path):
     assert [p.name for p in alone.write(tmp_path)] == NAMES[:2]
     with pytest.raises(InputError, match="a holdout is needed to judge records"):
         alone.to_frame()
-    with pytest.raises(InputError, match="a holdout is needed for a ROC plot"):
+    with pytest.raises(InputError, match="a holdout is needed for a ROC curve"):
         alone.plot_roc()
 
 
@@ -475,6 +507,8 @@ def test_the_gate_names_what_the_report_measures(found, alone):
 
 
 def test_a_register_has_what_goes_furthest_beyond_chance(found):
+    found = replace(found, placebo=None)
+
     def main(**corrected):
         return replace(found, corrected=replace(found.corrected, **corrected)).report().main
 
@@ -483,8 +517,9 @@ def test_a_register_has_what_goes_furthest_beyond_chance(found):
     assert main().looks == 2
     few = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
     copied = dict.fromkeys(("copies", "alone", "rows", "unlikely"), few) | {"shared": ()}
-    assert "membership" in main(**copied, risks=(few,) * len(found.risks)).label
-    sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *found.corrected.risks[1:])
+    all_few = (few,) * len(found.risks)
+    assert "membership" in main(**copied, risks=all_few).label
+    sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *all_few[1:])
     assert risk_name(found.risks[0]) in main(**copied, risks=sure).label
 
 

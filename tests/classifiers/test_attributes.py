@@ -18,6 +18,7 @@ from privacygauge.classifiers.attributes import (
     parts,
     secret_of,
 )
+from privacygauge.classifiers.attributes_judged import _gain
 from privacygauge.errors import InputError
 from tests.audits.example_attribute import SENSITIVE, population
 
@@ -173,3 +174,17 @@ def test_answers_about_a_bin_are_means_over_its_values():
 def test_a_column_that_is_no_secret(x, columns, message):
     with pytest.raises(InputError, match=message):
         secret_of(x, columns)
+
+
+@pytest.mark.parametrize("n_won", [0, 3])
+@pytest.mark.parametrize("n_lost", [0, 1, 20])
+def test_what_an_attack_gains_imputation_loses(n_won, n_lost):
+    """In the interval too, whose ends are exact where few records were won or lost."""
+    unit = np.arange(60)
+    hit = unit < 30 + n_won
+    imputed = (unit < 30) | (unit >= 60 - n_lost)
+    gain = _gain(hit, imputed, unit, 0.95)
+    loss = _gain(imputed, hit, unit, 0.95)
+    assert gain.value == pytest.approx(-loss.value)
+    assert (gain.low, gain.high) == pytest.approx((-loss.high, -loss.low))
+    assert -1 <= gain.low < gain.value < gain.high <= 1

@@ -43,6 +43,33 @@ def test_bad_input_is_named(change, message):
     assert "\n" not in str(caught.value)
 
 
+WRONG_ROWS = {
+    "finite": ({"probs": [np.nan, 0.5]}, "probs must be finite, got nan in row {}, class 0"),
+    "sums": ({"probs": [0.5, 0.4]}, "probs must sum to 1, row {} sums to 0.9;"),
+    "outside": ({"probs": [3.1, -0.2]}, "probs must be in [0, 1], row {} runs from -0.2 to 3.1;"),
+    "labels": ({"labels": 2}, "labels must be in 0..1 for 2 classes, got 2 in row {}"),
+    "fractions": ({"labels": 0.5}, "labels must be integers, got 0.5 in row {}"),
+    "member": ({"member": 2}, "member must be true or false (or 1 and 0), got 2 in row {}"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_ROWS.values(), ids=WRONG_ROWS)
+@pytest.mark.parametrize("row", [3, 40_000, 99_999])
+def test_the_row_that_is_wrong_is_named_wherever_it_stands(change, message, row):
+    n = 100_000
+    rng = np.random.default_rng(0)
+    given = {
+        "probs": np.tile([0.4137, 0.5863], (n, 1)),
+        "labels": rng.integers(0, 2, n).astype(float),
+    }
+    given["member"] = np.arange(n) % 2
+    for name, value in change.items():
+        given[name][row] = value
+    with pytest.raises(InputError) as caught:
+        predictions(**given)
+    assert message.format(row) in str(caught.value)
+
+
 def test_labels_and_members_of_any_number_type_are_taken():
     found = predictions(
         probs=GOOD["probs"], labels=[0.0, 1.0], member=np.array([[1], [0]], np.int8)

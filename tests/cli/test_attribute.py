@@ -98,6 +98,15 @@ def test_a_pipeline_on_named_columns_gets_them(folder, model, column):
     assert len(found["values"]) == (5 if column == "c" else 3)
 
 
+def test_a_function_that_needs_rows_is_the_model_itself(folder):
+    (folder / "needs.py").write_text("def model(x):\n    return 1 / 0\n")
+    done = run("--fitted", "needs.py:model", "--sensitive", "illness")
+    assert isinstance(done.exception, InputError)
+    assert str(done.exception) == (
+        "function failed to predict 400 records: ZeroDivisionError: division by zero"
+    )
+
+
 def test_an_unknown_column_is_one_line(folder):
     done = run("--sensitive", "height")
     assert isinstance(done.exception, InputError)

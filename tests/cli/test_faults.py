@@ -23,12 +23,14 @@ import pytest
 from privacygauge.classifiers.files import save_predictions
 from tests.classifiers.made import made_up
 from tests.cli.test_main import COMMAND, privacygauge
+from tests.thorough import crossed
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name != "posix", reason="mounts and users are those of POSIX"),
 ]
 
+FAULTS = ("full", "read-only", "denied", "rename", "past", "future")
 COMMANDS = {
     "predictions": ("classifier", "t.npz"),
     "training": (
@@ -130,8 +132,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> None:
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-@pytest.mark.parametrize("fault", ["full", "read-only", "denied", "rename", "past", "future"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(("name", "fault"), crossed(tuple(COMMANDS), FAULTS))
 def test_a_fault_is_one_line_and_nothing_is_lost(tmp_path, place, earlier, name, fault):
     around = tmp_path / "disk"
     out = around / "out"

@@ -493,7 +493,9 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
         chance = rng.random(60).round(3)
         rows = [f"{p},{1 - p:.3f},{i % 2},{i // 30}" for i, p in enumerate(chance)]
         Path(f"{name}.csv").write_text("\n".join(["p_0,p_1,label,member", *rows]))
-    page = (Path(__file__).parents[2] / "docs" / "language-models.md").read_text(encoding="utf-8")
+    names = ("language-models", "causal-models", "energies", "extraction")
+    docs = Path(__file__).parents[2] / "docs"
+    page = "\n".join((docs / f"{name}.md").read_text(encoding="utf-8") for name in names)
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     # Dealing texts, extraction and canaries are tested beside their commands.

@@ -357,3 +357,18 @@ def test_a_missing_file_is_reported_before_anything_large_is_imported(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("does not exist") == 2
+
+
+def test_a_reader_who_has_read_enough_is_no_error(tmp_path):
+    """As `head` does: it takes a line and goes."""
+    np.savez(tmp_path / "model.npz", w=np.arange(12.0))
+    asked = [sys.executable, "-m", "privacygauge", "inspect", str(tmp_path / "model.npz")]
+    with subprocess.Popen(
+        [*asked, "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        process.stdout.close()
+        told = process.stderr.read()
+    assert "Broken pipe" not in told
+    assert "Traceback" not in told
+    assert process.returncode in (0, 1)

@@ -7,7 +7,7 @@ from functools import cache
 
 from privacygauge.cli.main import app, command_of
 
-OTHERS = ["holdout serve", "register", "report", "reproduce", "runs"]
+OTHERS = ["holdout serve", "open", "register", "report", "reproduce", "runs"]
 """Commands that audit nothing; `resume` takes code where the others take names too."""
 
 
@@ -32,5 +32,7 @@ def found(name: str) -> tuple[Found, ...]:
         command = command.commands[word]
     flags = [(next((x for x in p.opts if x.startswith("--")), ""), p) for p in command.params]
     return tuple(
-        Found(flag, p.metavar or "", p.help) for flag, p in flags if flag not in ("", "--help")
+        Found(flag, p.metavar or "", p.help)
+        for flag, p in flags
+        if flag not in ("", "--help", "--help-all")
     )

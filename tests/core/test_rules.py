@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.rules import Cut, Split, best_threshold, halves
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
 from tests.laws.draws import SEEDS, few_values
+from tests.thorough import times
 
 
 def transcript_of(seed: int, *, repeated: bool = False) -> Transcript:
@@ -31,17 +35,27 @@ def test_a_cut_guesses_member_from_its_threshold_on() -> None:
     assert result.rule == "threshold learnt elsewhere"
 
 
-@given(SEEDS, st.integers(0, 9))
-def test_a_split_guesses_by_the_best_threshold_of_the_other_part(seed: int, split: int) -> None:
-    t = transcript_of(seed)
+def cut_of(score: Floats, secret: Bools, target: Ints) -> float:
+    """Return the best threshold, or the most even one where chance explains its lead."""
+    cut = best_threshold(score[secret], score[~secret])
+    lead = np.mean(score[secret] >= cut) - np.mean(score[~secret] >= cut)
+    n_in, n_out = (len(set(target[side].tolist())) for side in (secret, ~secret))
+    if np.exp(-2 * lead**2 / (1 / n_in + 1 / n_out)) <= 0.05:
+        return cut
+    return min(sorted(set(score.tolist())), key=lambda x: abs(np.mean(score >= x) - 0.5))
+
+
+@given(SEEDS, st.integers(0, 9), st.booleans(), st.floats(0, 40))
+def test_a_split_guesses_by_the_other_part(
+    seed: int, split: int, repeated: bool, apart: float
+) -> None:
+    t = transcript_of(seed, repeated=repeated)
+    t = Transcript(t.score + np.where(t.secret, round(apart), 0.0), t.secret, t.target)
     first = halves(t.target, t.secret, 0.5, split)
     guess = Split(0.5, split).decide(t).guess
     for part in (first, ~first):
-        score = t.score[~part]
-        secret = t.secret[~part]
-        assert (
-            guess[part] == (t.score[part] >= best_threshold(score[secret], score[~secret]))
-        ).all()
+        cut = cut_of(t.score[~part], t.secret[~part], t.target[~part])
+        assert (guess[part] == (t.score[part] >= cut)).all()
 
 
 @given(SEEDS)
@@ -50,10 +64,19 @@ def test_a_rows_own_score_has_no_say_in_its_threshold(seed: int) -> None:
     first = halves(t.target, t.secret)
     swapped = np.where(first, -t.score, t.score)
     before, after = (Split().decide(Transcript(s, t.secret, t.target)) for s in (t.score, swapped))
-    other = t.score[~first]
-    cut = best_threshold(other[t.secret[~first]], other[~t.secret[~first]])
+    cut = cut_of(t.score[~first], t.secret[~first], t.target[~first])
     assert (before.guess[first] == (t.score[first] >= cut)).all()
     assert (after.guess[first] == (-t.score[first] >= cut)).all()
+
+
+def test_on_noise_the_interval_of_a_split_is_above_chance_as_often_as_it_says() -> None:
+    games = 6 * times(1000)
+    above = 0
+    for seed in range(games):
+        rng = np.random.default_rng([seed, 1])
+        t = Transcript(rng.normal(size=400), np.arange(400) < 200)
+        above += balanced_accuracy(Split(seed=seed).decide(t)).low > 0.5
+    assert above <= binom.isf(0.001, games, 0.025)
 
 
 @given(SEEDS, st.sampled_from([0.1, 0.5, 0.8]), st.booleans())

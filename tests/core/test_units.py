@@ -107,6 +107,15 @@ def test_a_deal_within_each_unit_is_one_by_row():
     assert units.dealt_by_row(unit, np.tile([True, True, True, False], 80))
 
 
+def test_units_of_one_row_share_in_the_deal():
+    """A tenth of the rows of units and half of the others are no deal over all rows."""
+    rng = np.random.default_rng(4)
+    unit = np.append(np.repeat(np.arange(200), 3), np.arange(200, 1000))
+    few, half = rng.random(600) < 0.1, rng.random(800) < 0.5
+    assert not units.dealt_by_row(unit, np.append(few, half))
+    assert units.dealt_by_row(unit, np.append(few, rng.random(800) < 0.1))
+
+
 def test_too_few_units_of_several_rows_show_no_deal_by_row():
     member = np.arange(400) % 2 == 0
     assert not units.dealt_by_row(np.arange(400), member)

@@ -465,6 +465,48 @@ def test_codes_with_a_point_and_a_leading_zero_stay_as_written(tmp_path, codes):
     assert read_content(tmp_path / "t.csv", "table")["code"].tolist() == codes * 4
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_codes_of_a_column_that_is_not_asked_for_are_not_read(tmp_path, separator):
+    table = pd.DataFrame({"ward": ["007", "7", "012"] * 4, "bed": ["01", "1", "2"] * 4, "age": 40})
+    table.to_csv(tmp_path / "t.csv", index=False, sep=separator)
+    found = read_content(tmp_path / "t.csv", "table", without=["ward"])
+    assert found["ward"].isna().all()
+    assert found["bed"].tolist() == table["bed"].tolist()
+
+
+# What one parser takes for a row and the other does not.
+@pytest.mark.parametrize("odd", [" ", "\t", '""', ""])
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_codes_stand_in_their_rows_beside_blank_lines(tmp_path, odd, columns, end):
+    rows = ["7", "8", odd, "9", "007", "", "5", odd, "6"]
+    lines = ["code,n"[: 2 * columns + 2]] + [
+        f"{row},{n}" if columns == 2 and row.isdigit() else row for n, row in enumerate(rows)
+    ]
+    (tmp_path / "t.csv").write_bytes(end.join(lines).encode())
+    found = read_content(tmp_path / "t.csv", "table")
+    codes = found["code"].dropna().tolist()
+    assert [code for code in codes if code.strip()] == ["7", "8", "9", "007", "5", "6"]
+    if columns == 2:
+        there = found.dropna()
+        assert there["n"].tolist() == [0, 1, 3, 4, 6, 8]
+        assert there["code"].tolist() == codes
+
+
+def test_a_note_with_quotes_and_lines_leaves_codes_in_their_rows(tmp_path):
+    notes = ["a\nb", 'c"d', "e,f", "", '5" pipe', "g\r\nh"] * 5
+    codes = [f"{n:03d}" for n in range(len(notes))]
+    pd.DataFrame({"note": notes, "code": codes}).to_csv(tmp_path / "t.csv", index=False)
+    assert read_content(tmp_path / "t.csv", "table")["code"].tolist() == codes
+
+
+def test_a_rare_code_far_behind_the_first_rows_is_seen(tmp_path):
+    values = [str(n) for n in range(1_000, 40_000)]
+    values[-1] = "007"
+    pd.DataFrame({"a": values, "b": 1}).to_csv(tmp_path / "t.csv", index=False)
+    assert read_content(tmp_path / "t.csv", "table")["a"].tolist() == values
+
+
 def german(value: int) -> str:
     return f"{value:,}".replace(",", ".")
 
@@ -783,3 +825,10 @@ def test_an_audit_makes_no_room_for_a_long_text_in_every_row(tmp_path):
     notes[0] = "x" * LONG
     found = peak(audit_classifier, saved(columns | {"note": notes}, tmp_path, "parquet"))
     assert found < 1.2 * usual + 10 * LONG
+
+
+@pytest.mark.parametrize(("member", "missing"), [(0, "put in"), (1, "left out")])
+def test_canaries_of_one_kind_are_refused_by_the_kind_that_is_missing(tmp_path, member, missing):
+    path = saved({"score": [0.1, 0.2, 0.3], "member": [member] * 3}, tmp_path, "csv")
+    with pytest.raises(InputError, match=f"of both kinds are needed, got none that was {missing}$"):
+        as_canaries(path)

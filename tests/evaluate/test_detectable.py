@@ -7,7 +7,14 @@ from scipy.stats import binom
 
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.detectable import GAMES, POWER, smallest_accuracy, smallest_auc
+from privacygauge.evaluate.detectable import (
+    GAMES,
+    POWER,
+    fewest_nonmembers,
+    smallest_accuracy,
+    smallest_auc,
+    smallest_average,
+)
 from privacygauge.evaluate.rates import lower_limit
 from privacygauge.evaluate.roc import auc
 from tests.thorough import times
@@ -56,3 +63,13 @@ def test_the_smallest_accuracy_is_that_of_exact_tails(n):
 def test_bad_input_is_one_line(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n_in", [250, 300, 500, 2000])
+def test_the_fewest_nonmembers_are_enough_and_one_less_is_not(n_in):
+    wanted = fewest_nonmembers(n_in, 0.99, 0.55)
+    assert smallest_average(n_in, wanted, 0.99) <= 0.55 < smallest_average(n_in, wanted - 1, 0.99)
+
+
+def test_no_nonmembers_make_up_for_too_few_members():
+    assert fewest_nonmembers(100, 0.99, 0.55) is None

@@ -115,6 +115,20 @@ def test_a_group_that_one_of_five_attacks_knows_is_shown() -> None:
         assert group.p_value == 1 / (1 + DEALS)
 
 
+def test_members_below_the_others_of_their_group_are_shown_like_those_above() -> None:
+    played, columns = game(600, 0, known=40)
+    turned = [
+        (title, Transcript(-scores.score, scores.secret, round=scores.round, unit=scores.unit))
+        for title, scores in played
+    ]
+    above, below = found_in((played, columns)), found_in((turned, columns))
+    assert [group.group for group in above.shown] == ["island"]
+    assert [(group.group, group.attack) for group in below.below] == [("island", "4")]
+    assert not above.below
+    assert not below.shown
+    assert below.below[0].auc.value == pytest.approx(1 - above.shown[0].auc.value)
+
+
 def test_fixed_scores_are_compared_across_rounds_which_shows_smaller_groups() -> None:
     given = game(600, 0, known=40)
     everybody = tuple(title for title, _ in given[0])

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from privacygauge.errors import InputError
 from privacygauge.evaluate.one_run import (
+    _tail,
     largest_one_run_epsilon,
     one_run_epsilon,
     one_run_mu,
@@ -84,6 +85,17 @@ def require_the_last_refuted(m, r, v, delta, level):
     if bound > 1e-4:
         assert refuted(bound - 1e-4)
     assert not refuted(bound + 1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.8, 3.0])
+def test_the_tail_is_the_theorem_s_for_all_counts(epsilon):
+    """A mean that is not the largest one would refute claims that hold."""
+    m = 20
+    r, v = (x.ravel() for x in np.meshgrid(np.arange(1, m + 1), np.arange(m + 1)))
+    r, v = np.stack([r, v])[:, v <= r]
+    found = _tail(m, r, v, 0.1, np.full(len(r), epsilon))
+    expected = [naive_tail_at(m, *one, epsilon, 0.1) for one in zip(r, v, strict=True)]
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 @settings(max_examples=times(20), deadline=None)

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.played import answer_questions
 from privacygauge.evaluate.tail import Tail, smallest_tail, tail
 from tests.thorough import times
 
@@ -218,3 +219,16 @@ def test_what_a_placebo_shows_too_is_no_sign_of_members_known_by_heart() -> None
     known = [far_apart(seed, 0.0, 3) for seed in range(20)]
     assert all(without == beside for without, beside in known)
     assert known.count((3, 3)) >= 15
+
+
+@pytest.mark.parametrize("side", [-1, 0, 1])
+def test_members_below_all_others_are_counted_like_those_above(side):
+    """A few of the members alone: the other way round is no safety."""
+    rng = np.random.default_rng(0)
+    secret = np.arange(2_000) < 1_000
+    score = rng.normal(size=2_000)
+    score[:30] += 9 * side
+    asked = answer_questions([("attack", Transcript(score, secret))], None, rng, 0.95)
+    assert (asked.exposed > 15) == (side > 0)
+    assert (asked.below > 15) == (side < 0)
+    assert min(asked.exposed, asked.below) == 0

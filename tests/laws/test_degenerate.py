@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from privacygauge.classifiers.suite import METRICS
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import SIGNAL
 from privacygauge.core.game import Scores
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import TIED
@@ -30,6 +32,7 @@ from privacygauge.tables.attacks.density import ClosestDistance
 from privacygauge.tables.generators.generator import Silence
 from tests.audits.test_worst_case import FEW, Known, clear_records
 from tests.classifiers.made import logits_labels_member, made_up, softmax
+from tests.laws.catalogue import deal
 from tests.tables.made_tables import frame_of
 
 N = 40
@@ -132,6 +135,19 @@ ONE_SIDED = ("released", "dtp", "holdout")
 )
 def test_one_side_or_one_unit_of_a_side_is_no_audit(kind, which):
     assert told(lambda: SIDES[kind](MEMBERS[which]))
+
+
+@pytest.mark.parametrize("side", [True, False])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_one_unit_of_a_side_has_no_variance_whatever_its_rows(side, rows):
+    """The other side has many; rows of one person are one."""
+    dealt = deal(60, np.random.default_rng(0))
+    lonely = np.arange(60) < rows
+    unit = np.where(lonely, 0, np.arange(60))
+    few = replace(dealt, secret=lonely == side, unit=unit)
+    counts = "1 and 2" if side else "2 and 1"
+    with pytest.raises(pg.InputError, match=f"2 non-members are needed, got {counts}"):
+        audit([few], [Threshold(SIGNAL)])
 
 
 def test_an_attack_without_a_ranking_is_skipped_and_changes_no_other():

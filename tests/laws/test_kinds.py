@@ -23,11 +23,14 @@ PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 WINGS = {
     "papers": (),
+    "decisions": (),
     "leaderboards": ("papers",),
     "language": ("papers", "hooks"),
     "tables": ("papers",),
     "claims": ("papers",),
-    "classifiers": ("papers", "claims", "hooks"),
+    "inspection": (),
+    "scores": (),
+    "classifiers": ("papers", "claims", "hooks", "scores"),
 }
 """What goes with a wing: what is built on it as a whole."""
 

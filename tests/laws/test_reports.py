@@ -15,6 +15,7 @@ from html import unescape
 from importlib.resources import files
 
 import jsonschema
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,6 +34,7 @@ from privacygauge.leaderboards.history.made import attacked_history, contest_his
 from privacygauge.leaderboards.history.record import History, in_time
 from privacygauge.releases.line import line_of
 from privacygauge.report import render
+from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Plot, Report, Severity
 from privacygauge.tables.released_audit.audit import ReleasedAudit
 from tests.audits import example_attribute as column
@@ -47,9 +49,13 @@ from tests.audits import test_released_report as released_report
 from tests.audits.example_dtp import example as dtp
 from tests.classifiers.made import made_up
 from tests.classifiers.trainers import records
+from tests.decisions import releases
+from tests.inspection import example as inspected
 from tests.language.made_scores import made_scores
 from tests.laws import turned
+from tests.releases.compared import compared
 from tests.report.test_html import Page
+from tests.scores.made import numbers
 from tests.thorough import THOROUGH
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -88,22 +94,22 @@ def attack(*guards: str, trials: int = 3) -> pg.HoldoutAudit:
     return pg.attack_holdout(labels, 40, attacks=["nb", "scan"], guards=guards, trials=trials)
 
 
-def of_records(leak: float, n: int = 400) -> Report:
-    return pg.audit_classifier(made_up(n, leak=leak, seed=1), seed=0).report()
+def of_records(leak: float, n: int = 400) -> Reported:
+    return pg.audit_classifier(made_up(n, leak=leak, seed=1), seed=0)
 
 
-def of_swapped_sides() -> Report:
+def of_swapped_sides() -> Reported:
     target = made_up(400, leak=3.0, seed=1)
     shadow = made_up(400, leak=3.0, seed=2)
     swapped = replace(target, member=~target.member)
-    return pg.audit_classifier(swapped, shadow, seed=0).report()
+    return pg.audit_classifier(swapped, shadow, seed=0)
 
 
-def of_canaries(leak: float, epsilon: float = 0.0) -> Report:
+def of_canaries(leak: float, epsilon: float = 0.0) -> Reported:
     made = made_canaries("The code is {digits:9}.", 200, compared=100)
     loss = np.random.default_rng(0).normal(30.0, 5.0, 300)
     loss[:200] -= leak * made.inside
-    return canary_audit(made, -loss[:200], loss, epsilon).report()
+    return canary_audit(made, -loss[:200], loss, epsilon)
 
 
 def released(holdout: bool) -> ReleasedAudit:
@@ -111,121 +117,138 @@ def released(holdout: bool) -> ReleasedAudit:
     return released_report.audited(holdout=holdout, secrets=["sex", "pay"])
 
 
-def of_candidates(measurements: int) -> Report:
+def of_candidates(measurements: int) -> Reported:
     x, y = records(n=24, k=2)
     model = DecisionTreeClassifier(max_depth=2)
     given = {"iterations": 2, "n_targets": 6, "design": SharedDesign(8), "attacks": (LiraOnline(),)}
-    return pg.audit_candidates(model, x, y, measurements=measurements, **given).report()
+    return pg.audit_candidates(model, x, y, measurements=measurements, **given)
 
 
-REPORTS: dict[str, Callable[[], Report]] = {
-    "a claim refuted": lambda: pg.audit_privacy_claim(canaries(3.0), 0.5, 1e-5).report(),
-    "a claim that stands": lambda: pg.audit_privacy_claim(canaries(1.0), 3.0, 1e-5).report(),
-    "a claim too large": lambda: pg.audit_privacy_claim(canaries(1.0), 20.0).report(),
-    "a claim, reversed": lambda: pg.audit_privacy_claim(canaries(-2.0), 0.5).report(),
+def of_numbers(effect: float, models: int = 0, *, n: int = 90, scores: int = 1) -> Reported:
+    target, shadows = numbers(0, n=n, effect=effect, models=models, scores=scores)
+    renamed = {
+        "score": f"score_{BAD}", "score_0": f"score_{BAD}", "id": "id"
+    }  # fmt: skip
+    tables = [{renamed.get(key, key): x for key, x in one.items()} for one in (target, *shadows)]
+    tables[0][BAD] = np.where(np.arange(n) % 3 == 0, BAD, "other")
+    return pg.audit_scores(tables[0], tables[1:] or None)
+
+
+REPORTS: dict[str, Callable[[], Reported]] = {
+    "a release that is cleared": lambda: releases.example("release"),
+    "a release on conditions": lambda: releases.example("conditions"),
+    "a release that is held back": lambda: releases.example("hold"),
+    "a release without a policy or a decision": lambda: releases.example(policy=None),
+    "a claim refuted": lambda: pg.audit_privacy_claim(canaries(3.0), 0.5, 1e-5),
+    "a claim that stands": lambda: pg.audit_privacy_claim(canaries(1.0), 3.0, 1e-5),
+    "a claim too large": lambda: pg.audit_privacy_claim(canaries(1.0), 20.0),
+    "a claim, reversed": lambda: pg.audit_privacy_claim(canaries(-2.0), 0.5),
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
-    ).report(),
-    "a language model, a leak": lambda: language(leak=1.0).report(),
-    "a language model, no leak": lambda: language(leak=0.0).report(),
-    "a language model, a control fired": lambda: language(shift=1.0, leak=1.0).report(),
-    "a language model, reversed": lambda: language(leak=-1.0).report(),
+    ),
+    "a language model, a leak": lambda: language(leak=1.0),
+    "a language model, no leak": lambda: language(leak=0.0),
+    "a language model, a control fired": lambda: language(shift=1.0, leak=1.0),
+    "a language model, reversed": lambda: language(leak=-1.0),
     "a language model, energies alone": lambda: pg.audit_language(
         {
             "sample": range(8),
             "energy_target": [1.0, 1.1, 1.4, 1.2, 1.3, 1.6, 1.5, 1.7],
             "member": [1, 1, 1, 1, 0, 0, 0, 0],
         }
-    ).report(),
-    "dtp, above the limit": lambda: dtp(200).report(),
-    "dtp, certified": lambda: dtp(
-        200, scale=0.02, indirect=0, upper="exact", extras=False
-    ).report(),
-    "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
-    "dtp, infinite": lambda: dtp(200, infinite=2, extras=False).report(),
-    "canaries in a fit": lambda: pg.audit_few_fits("identity", hostile_table(120)).report(),
+    ),
+    "dtp, above the limit": lambda: dtp(200),
+    "dtp, certified": lambda: dtp(200, scale=0.02, indirect=0, upper="exact", extras=False),
+    "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False),
+    "dtp, infinite": lambda: dtp(200, infinite=2, extras=False),
+    "canaries in a fit": lambda: pg.audit_few_fits("identity", hostile_table(120)),
     "canaries in fits that say nothing": lambda: pg.audit_few_fits(
         "silence", hostile_table(160), fits=3
-    ).report(),
+    ),
     "canaries in a fit, beside a claim": lambda: pg.audit_few_fits(
         "identity", hostile_table(160), epsilon=1.0
-    ).report(),
+    ),
     "canaries that a model knows": lambda: of_canaries(20.0),
     "canaries that a model does not know": lambda: of_canaries(0.0),
     "canaries, beside a claim": lambda: of_canaries(20.0, 1.0),
     "canaries, reversed": lambda: of_canaries(-20.0),
-    "a claim of nothing": lambda: pg.audit_privacy_claim(canaries(1.0), 0.0).report(),
-    "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
-    "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
-    "a history that is attacked": lambda: pg.audit_leaderboard(submissions()).report(),
+    "a claim of nothing": lambda: pg.audit_privacy_claim(canaries(1.0), 0.0),
+    "dtp, one record of two": lambda: dtp(2, measured=1, extras=False),
+    "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False),
+    "a history that is attacked": lambda: pg.audit_leaderboard(submissions()),
     "an honest history": lambda: pg.audit_leaderboard(
         honest_history(np.random.default_rng(1), n=400, teams=3, submissions=8)
-    ).report(),
+    ),
     "a contest that has ended": lambda: pg.audit_leaderboard(
         contest_history(np.random.default_rng(1), n=300, teams=3, submissions=8, overfitted=1)
-    ).report(),
-    "a history without a test": lambda: pg.audit_leaderboard(untestable()).report(),
-    "two submissions": lambda: pg.audit_leaderboard(
-        in_time([1, 2], ["a", "a"], [0.5, 0.6], n=100)
-    ).report(),
-    "a test set with too many submissions": lambda: pg.holdout_bounds(10_000, 2, 2_000).report(),
-    "a test set that is safe": lambda: pg.holdout_bounds(10**9, 2, 1).report(),
-    "a test set behind a ladder": lambda: pg.holdout_bounds(10**5, 10, 50, guard="ladder").report(),
-    "a test set, simulated": lambda: pg.holdout_bounds(
-        300, 2, 60, guard="noise:0.01", simulate=3
-    ).report(),
-    "a test set of one example": lambda: pg.holdout_bounds(1, 2, 1).report(),
-    "a test set that is attacked": lambda: attack("exact", "ladder").report(),
-    "a test set that is attacked in vain": lambda: attack("ladder").report(),
-    "a test set that is attacked once": lambda: attack("exact", trials=1).report(),
-    "defences": lambda: defended.example.__wrapped__().report(),
-    "defences without a leak": lambda: defended.example.__wrapped__(0.0).report(),
-    "defences at training": lambda: trained.example.__wrapped__().report(),
-    "defences, reversed": lambda: turned.defended(turned.SCORES, 1.5, 0).report(),
-    "worst cases compared": lambda: worst.example().report(),
-    "a worst case alone": lambda: worst.compared(worst.NONE).report(),
-    "a worst case of too few": lambda: worst.compared(worst.FEW).report(),
-    "worst cases without a leak": lambda: worst.compared(worst.PRIVATE, worst.PRIVATE).report(),
-    "worst cases, reversed": lambda: turned.worst_case(turned.SCORES, 1.5, 0).report(),
-    "a generator": lambda: generator.example().report(),
-    "a generator that leaks nothing": lambda: generator.example(4, shift=0.0, tests=60).report(),
-    "a generator, reversed": lambda: generator.example(3, shift=-1.0).report(),
+    ),
+    "a history without a test": lambda: pg.audit_leaderboard(untestable()),
+    "two submissions": lambda: pg.audit_leaderboard(in_time([1, 2], ["a", "a"], [0.5, 0.6], n=100)),
+    "a test set with too many submissions": lambda: pg.holdout_bounds(10_000, 2, 2_000),
+    "a test set that is safe": lambda: pg.holdout_bounds(10**9, 2, 1),
+    "a test set behind a ladder": lambda: pg.holdout_bounds(10**5, 10, 50, guard="ladder"),
+    "a test set, simulated": lambda: pg.holdout_bounds(300, 2, 60, guard="noise:0.01", simulate=3),
+    "a test set of one example": lambda: pg.holdout_bounds(1, 2, 1),
+    "a test set that is attacked": lambda: attack("exact", "ladder"),
+    "a test set that is attacked in vain": lambda: attack("ladder"),
+    "a test set that is attacked once": lambda: attack("exact", trials=1),
+    "defences": lambda: defended.example.__wrapped__(),
+    "defences without a leak": lambda: defended.example.__wrapped__(0.0),
+    "defences at training": lambda: trained.example.__wrapped__(),
+    "defences, reversed": lambda: turned.defended(turned.SCORES, 1.5, 0),
+    "worst cases compared": lambda: worst.example(),
+    "a worst case alone": lambda: worst.compared(worst.NONE),
+    "a worst case of too few": lambda: worst.compared(worst.FEW),
+    "worst cases without a leak": lambda: worst.compared(worst.PRIVATE, worst.PRIVATE),
+    "worst cases, reversed": lambda: turned.worst_case(turned.SCORES, 1.5, 0),
+    "a generator": lambda: generator.example(),
+    "a generator that leaks nothing": lambda: generator.example(4, shift=0.0, tests=60),
+    "a generator, reversed": lambda: generator.example(3, shift=-1.0),
     "a generator, one record": lambda: generator.example(
         1, tests=60, shadows=60, attacks=generator.ATTACKS[:1], extras=False
-    ).report(),
-    "a value from a generator": lambda: attribute_of.example().report(),
-    "a value from a generator, no leak": lambda: attribute_of.example(1, leak=0.0).report(),
-    "a value from a generator, reversed": lambda: attribute_of.example(leak=-0.6).report(),
+    ),
+    "a value from a generator": lambda: attribute_of.example(),
+    "a value from a generator, no leak": lambda: attribute_of.example(1, leak=0.0),
+    "a value from a generator, reversed": lambda: attribute_of.example(leak=-0.6),
     "a value from a generator, too few tables": lambda: attribute_of.example(
         2, leak=0.0, tests=4, values=("a", "b")
-    ).report(),
-    "a released table": lambda: released(True).report(),
-    "a released table, no leak": lambda: released_report.harmless(released(True)).report(),
-    "a released table, no holdout": lambda: released(False).report(),
-    "extraction": lambda: extraction.example(show_texts=True).report(),
-    "extraction of nothing": lambda: extraction.example(leak=0.0, n=12, tries=1).report(),
-    "extraction, no more than from others": lambda: extraction.example(leak=0.0, n=400).report(),
-    "extraction from a masked model": lambda: extraction.example(masked=True).report(),
-    "extraction in every way": lambda: extraction.example(every=True).report(),
-    "extraction without a reference": lambda: extraction.example(reference=False).report(),
-    "extraction, reversed": lambda: extraction.example(leak=0.9, swapped=True).report(),
-    "unlearning, still known": lambda: unlearning.example(left=1.0).report(),
-    "unlearning, avoided": lambda: unlearning.example(left=-1.0, retrained=False).report(),
-    "unlearning, few records": lambda: unlearning.example(few=12, thing="text").report(),
-    "unlearning, nothing left": lambda: unlearning.example().report(),
-    "unlearning, unlike kinds": lambda: unlearning.example(unlike=0.5).report(),
-    "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),
-    "vulnerable records, two of them": lambda: pg.vulnerable_records(
-        hostile_table(2), k=1
-    ).report(),
+    ),
+    "a released table": lambda: released(True),
+    "a released table, no leak": lambda: released_report.harmless(released(True)),
+    "a released table, no holdout": lambda: released(False),
+    "extraction": lambda: extraction.example(show_texts=True),
+    "extraction of nothing": lambda: extraction.example(leak=0.0, n=12, tries=1),
+    "extraction, no more than from others": lambda: extraction.example(leak=0.0, n=400),
+    "extraction from a masked model": lambda: extraction.example(masked=True),
+    "extraction in every way": lambda: extraction.example(every=True),
+    "extraction without a reference": lambda: extraction.example(reference=False),
+    "extraction, reversed": lambda: extraction.example(leak=0.9, swapped=True),
+    "unlearning, still known": lambda: unlearning.example(left=1.0),
+    "unlearning, avoided": lambda: unlearning.example(left=-1.0, retrained=False),
+    "unlearning, few records": lambda: unlearning.example(few=12, thing="text"),
+    "unlearning, nothing left": lambda: unlearning.example(),
+    "unlearning, unlike kinds": lambda: unlearning.example(unlike=0.5),
+    "an inspection, rows": lambda: inspected.example("neighbours", BAD),
+    "an inspection, values and groups": lambda: inspected.example("tree", BAD),
+    "an inspection, nothing found": lambda: inspected.example("logistic", BAD),
+    "an inspection, rows by their form": lambda: inspected.example("neighbours", BAD, table=False),
+    "an inspection that cannot tell": lambda: inspected.example("logistic", BAD, table=False),
+    "numbers per record": lambda: of_numbers(2.0, 6),
+    "numbers per record, several": lambda: of_numbers(0.0, scores=3),
+    "numbers per record, of few": lambda: of_numbers(1.0, n=24),
+    "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)),
+    "vulnerable records, two of them": lambda: pg.vulnerable_records(hostile_table(2), k=1),
     "a classifier that leaks": lambda: of_records(3.0),
     "a classifier without a leak": lambda: of_records(0.0),
     "a classifier, reversed": of_swapped_sides,
     "a classifier, few records": lambda: of_records(1.0, 24),
-    "an attribute that leaks": lambda: column.audited(0).report(),
-    "an attribute without a leak": lambda: column.audited(0, leak=False).report(),
-    "an attribute, reversed": lambda: column.audited(0, swapped=True).report(),
-    "an attribute, few others": lambda: column.audited(1, n=60, share=0.9).report(),
+    "an attribute that leaks": lambda: column.audited(0),
+    "an attribute without a leak": lambda: column.audited(0, leak=False),
+    "an attribute, reversed": lambda: column.audited(0, swapped=True),
+    "an attribute, few others": lambda: column.audited(1, n=60, share=0.9),
+    "versions compared": lambda: compared(0.5, 3.0, 0.6),
+    "versions compared, one worse": lambda: compared(0.0, 3.0),
+    "versions compared, the same": lambda: compared(1.0, 1.0),
     "single candidates": lambda: of_candidates(0),
     "single candidates, measured": lambda: of_candidates(1),
 }
@@ -247,6 +270,7 @@ DRAWN_AGAIN = frozenset(
         "canaries that a model knows",
         "defences",
         "dtp, above the limit",
+        "an inspection, rows",
         "extraction",
         "vulnerable records",
         "worst cases compared",
@@ -262,10 +286,17 @@ def name(request) -> str:
 
 
 @cache
+def result(name: str) -> Reported:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1769904000")
+        return REPORTS[name]()
+
+
+@cache
 def of(name: str) -> Report:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOURCE_DATE_EPOCH", "86400")
-        return REPORTS[name]()
+        patch.setenv("SOURCE_DATE_EPOCH", "1769904000")
+        return result(name).report()
 
 
 @cache
@@ -319,6 +350,12 @@ def test_the_page_is_sound(name, made):
     assert page.tags["script"] == page.tags["img"] == 0
 
 
+@pytest.mark.parametrize("made", [files_of, pytest.param(drawn, marks=pytest.mark.slow)])
+def test_at_most_600_words_can_be_read_before_anything_is_unfolded(name, made):
+    page = Page(made(name)["report.html"].decode("utf-8"))
+    assert 80 < len(page.visible_words) <= 600
+
+
 def test_titles_are_words_and_no_names_of_the_code(name):
     assert not re.search("[a-z][A-Z]", of(name).title)
 
@@ -352,6 +389,84 @@ def test_the_value_of_a_bound_is_the_bound(name):
     for estimate in estimates(json.loads(files_of(name)["report.json"])):
         if estimate["high"] is None and estimate["low"] is not None:
             assert estimate["value"] == estimate["low"], estimate
+
+
+def test_a_notebook_shows_the_verdict_and_three_numbers_on_a_part_of_a_screen(name):
+    found = result(name)
+    report = of(name)
+    text = found._repr_html_()
+    page = Page(text)
+    shown = flat(" ".join(page.text))
+    assert flat(report.verdict.headline)[:180] in shown
+    assert page.tags["tr"] == min(3, len({report.main.name, *(x.name for x in report.cards)}))
+    assert flat(report.main.shown.value) in shown
+    assert len(page.visible_words) <= 130
+    # Nothing that reaches beyond the cell: no style sheet, no script, no ids, nothing to load.
+    assert not {"script", "style", "img", "link", "iframe", "svg"} & page.tags.keys()
+    assert not {"id", "class", "href", "src"} & {name for _, name, _ in page.attributes}
+
+
+def test_results_are_short_in_a_console(name):
+    found = result(name)
+    for value in (found, found.report(), found.verdict):
+        assert len(repr(value)) < 300 + 80 * (value is not found)
+        assert repr(value).isprintable()
+    assert repr(found).startswith(f"<{type(found).__name__}: ")
+    assert flat(render.plain(of(name).verdict.headline))[:150] in repr(found)
+
+
+def kinds(base: type = Reported) -> list[type]:
+    return [cls for one in base.__subclasses__() for cls in (one, *kinds(one))]
+
+
+SHARED = {"__repr__", "_repr_html_", "verdict", "page", "plot", "tables"}
+
+
+def test_results_are_shown_in_one_place_alone():
+    ours = [cls for cls in kinds() if cls.__module__.startswith("privacygauge")]
+    assert len(ours) > 20
+    assert {cls: SHARED & vars(cls).keys() for cls in ours} == {cls: set() for cls in ours}
+
+
+def test_the_verdict_of_a_result_is_that_of_its_report(name):
+    found = result(name).verdict
+    assert (found.headline, found.grade) == (of(name).verdict.headline, of(name).verdict.grade)
+
+
+def test_columns_of_tables_can_be_asked_for_in_a_query(name):
+    report = of(name)
+    tables = result(name).tables()
+    assert tables.keys() == {file.rpartition(".")[0] for file in report.frames}
+    for file, make in report.frames.items():
+        table = tables[file.rpartition(".")[0]]
+        assert table.columns.is_unique
+        saved = make()
+        pd.testing.assert_frame_equal(table, saved.set_axis(table.columns, axis=1))
+        for one in table:
+            assert len(table.query(f"{one} == {one}")) == int(table[one].notna().sum())
+
+
+def test_records_come_as_a_frame_or_one_line_says_why_not(name):
+    frame, line = None, ""
+    try:
+        frame = result(name).to_frame()
+    except pg.InputError as error:
+        line = str(error)
+    assert "\n" not in line
+    assert line or (frame is not None and all(one.isidentifier() for one in frame))
+
+
+def test_a_plot_that_there_is_not_costs_one_line(name):
+    with pytest.raises(pg.InputError, match=r"^(no plot 'nothing'; the plots are|this result)"):
+        result(name).plot("nothing")
+
+
+@pytest.mark.slow
+def test_every_plot_of_a_report_can_be_drawn_by_its_name(name):
+    for plot in of(name).plots:
+        ax = result(name).plot(plot.name)
+        assert ax.has_data()
+        plt.close(ax.get_figure(root=True))
 
 
 @cache
@@ -413,6 +528,9 @@ def test_the_grade_is_that_of_the_picture_or_the_next(name):
     places = [gauge.at(x) for x in (gauge.low, gauge.value, gauge.high)]
     assert places == sorted(places)
     assert 0 <= places[0] <= places[2] <= 100
+    # In true proportions: equal steps of the number are equal steps of the picture.
+    steps = [gauge.at(x) for x in np.linspace(gauge.limits[0], gauge.limits[-1], 11)]
+    assert np.allclose(steps, np.linspace(0, 100, 11), atol=0.011)
     assert gauge.at(gauge.value) < 100 or gauge.value in (np.inf, gauge.limits[-1])
     if gauge.zones:
         # Two zones, parted by the limit that the rule of the kind compares the number with.
@@ -457,9 +575,9 @@ def test_of_one_thing_there_is_no_plural(name):
 @pytest.mark.slow
 def test_equal_audits_give_equal_reports(name, monkeypatch):
     """With their plots, whose drawing takes longest: here those of one report of a kind."""
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert of(name).origin.made == "1970-01-02"
-    again = REPORTS[name]()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1769904000")
+    assert of(name).origin.made == "2026-02-01"
+    again = REPORTS[name]().report()
     if THOROUGH or name in DRAWN_AGAIN:
         assert render.files(again) == drawn(name)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -14,6 +15,7 @@ import pytest
 import privacygauge.core
 import privacygauge.evaluate
 from tests.laws.catalogue import ATTACKS, ESTIMATORS, label
+from tests.laws.test_house import TREES
 
 ARRAY = re.compile(r"\b(Floats|Bools|Ints|NDArray)\b")
 
@@ -68,3 +70,55 @@ def test_strategies_are_equal_to_their_copies(strategy):
 def test_what_holds_arrays_compares_by_identity(cls):
     assert cls.__eq__ is object.__eq__
     assert cls.__hash__ is object.__hash__
+
+
+CHANGING = {
+    (
+        "classifiers/networks/trainer.py",
+        "Peak",
+    ): "the memory of a training is measured while it runs",
+    ("local_page/server.py", "Drop"): "an audit of dropped files begins, ends and begins again",
+    ("inspection/contents.py", "_Collection"): "the parts of a file are gathered while it is read",
+    ("tables/nearest.py", "_Open"): "the rows without a neighbour yet become fewer",
+}
+"""Dataclasses that change, with the reason."""
+
+
+def decorated() -> list[tuple[str, ast.ClassDef, dict[str, object]]]:
+    """Return file, class and keywords of the decorator of every dataclass of the package."""
+    found = []
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            for decorator in getattr(node, "decorator_list", ()):
+                called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if ast.unparse(called).rpartition(".")[2] == "dataclass":
+                    keywords = {
+                        x.arg: ast.unparse(x.value) for x in getattr(decorator, "keywords", ())
+                    }
+                    found.append((path, node, keywords))
+    return found
+
+
+def test_every_dataclass_is_frozen_but_for_those_with_a_reason():
+    open_ones = {
+        (path, node.name)
+        for path, node, keywords in decorated()
+        if keywords.get("frozen") != "True"
+    }
+    assert open_ones == CHANGING.keys()
+
+
+def test_only_classes_with_fields_that_cannot_be_compared_compare_by_identity():
+    """`eq=False` is for arrays, and for what a comparison would have to look into."""
+    without = {
+        (path, node.name)
+        for path, node, keywords in decorated()
+        if keywords.get("eq") == "False"
+        and all(
+            ast.unparse(field.annotation) in ("int", "float", "str", "bool", "str | None")
+            for field in node.body
+            if isinstance(field, ast.AnnAssign)
+        )
+        and not node.bases
+    }
+    assert not without

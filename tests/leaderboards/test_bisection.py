@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
+from privacygauge.errors import InputError
 from privacygauge.leaderboards.analysts import play
 from privacygauge.leaderboards.guards import guard_named
 from privacygauge.leaderboards.metrics import chosen_metric
@@ -83,3 +84,21 @@ def test_a_few_trials_without_luck_do_not_clear_a_rare_class():
     found = pg.attack_holdout(rare(1), 5, metric="macro-f1", trials=5, guards=("calibrated",))
     assert found.report().verdict.headline.startswith("It cannot be told from 5 trials")
     assert found.report().verdict.grade.word == "cannot be told"
+
+
+@pytest.mark.parametrize("trials", [2, 3])
+def test_an_attack_that_gains_nothing_is_not_the_strongest(trials):
+    """Its interval is the narrowest, and every interval ends where the scale of scores does."""
+    labels = rare(20, n=600)
+    guards = ["exact", "calibrated", "ladder:5%"]
+    for seed in range(3):
+        audit = pg.attack_holdout(labels, 60, metric="f1", guards=guards, trials=trials, seed=seed)
+        certain = [r for r in audit.results if r.corrected.low > 0]
+        if not certain:
+            assert audit.worst.accuracy.value == max(r.accuracy.value for r in audit.results)
+        assert all(r.corrected.high <= 1 - r.baseline for r in audit.results)
+
+
+def test_an_attack_that_is_played_by_itself_is_not_called_unknown():
+    with pytest.raises(InputError, match=r"^bisection is played by itself where it applies"):
+        pg.attack_holdout(np.arange(60) % 2, 9, metric="f1", attacks=["bisection"])

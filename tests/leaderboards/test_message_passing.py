@@ -341,3 +341,12 @@ def test_it_tells_what_it_needs():
     assert MessagePassing().needs_points
     assert MessagePassing().unaided() is None
     assert np.array_equal(MessagePassing(knowledge).unaided(), knowledge.base)
+
+
+def test_only_exact_answers_are_explained():
+    truth, matrix = RNG(0).integers(2, size=30), RNG(1).integers(2, size=(30, 50))
+    exact = known(truth, matrix, 2)
+    assert exact.explained(truth)
+    assert not exact.explained(1 - truth)
+    assert not replace(exact, error=0.01).explained(truth)
+    assert not known(truth, matrix[:, :0], 2).explained(truth)

@@ -14,7 +14,14 @@ from privacygauge.claims.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifiers.signals import bin_numbers
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS
 from privacygauge.evaluate.risk import CUTS
-from privacygauge.papers import long2017, meeus2023, mireshghallah2022, song2021, song2021_risk
+from privacygauge.papers import (
+    feldman2019,
+    long2017,
+    meeus2023,
+    mireshghallah2022,
+    song2021,
+    song2021_risk,
+)
 from tests.test_docs import ROOT
 
 F1 = {
@@ -208,6 +215,74 @@ def test_the_last_bound_of_that_proof_is_upside_down():
     assert meant < -math.log(2 * n**2)
 
 
+def test_the_upper_quantile_in_lemma_a4_of_feldman_et_al_is_printed_as_a_lower_one():
+    """v must be above the median u: Pr[V >= v] >= 1/(4m), and not 1 - 1/(4m)."""
+
+    def largest(lam, share):
+        t = np.arange(int(10 * lam + 100))
+        return int(t[poisson.sf(t - 1, lam) >= share].max())
+
+    for m, lam in product((2, 3, 10, 100), (5.5, 20.0, 80.0)):
+        u = largest(lam, 0.5)
+        assert largest(lam, 1 - 1 / (4 * m)) < u
+        v = largest(lam, 1 / (4 * m))
+        assert v > u
+        # The union bound that is drawn from it, and the bound on v.
+        assert (m - 1) * poisson.sf(v, lam) < 1 / 4
+        if lam >= math.log(4 * m):
+            assert v <= 4 * lam
+
+
+def test_equation_3_of_feldman_et_al_is_an_equality_of_one_draw_and_more():
+    for m, w in product((3, 5, 50), (1, 2, 10, 20)):
+        p = 2 / m
+        none = (1 - p) ** w
+        one = w * p * (1 - p) ** (w - 1)
+        right = 0.5 + 0.5 * none
+        assert none + 0.5 * (1 - none) == pytest.approx(right)
+        assert none + 0.5 * (1 - none - one) < right
+
+
+SIZES_4_5 = ((1_000, 3), (10_000, 3), (10_000, 10), (50_000, 1_000), (100_000, 100))
+"""Points and classes at which the union bound of Theorem 4.5 is put in numbers."""
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES_4_5)
+def test_the_union_bound_of_that_proof_is_largest_at_its_first_term(n, m):
+    k = max(5 * n * math.log(m) / math.log(n / (4 * m)), 20 * m * math.log(n * m))
+
+    def bound(w):
+        ways = math.lgamma(n + 1) - math.lgamma(w + 1) - math.lgamma(n - w + 1)
+        return ways + 2 * w * math.log(m) + k / 2 * math.log(m / (4 * w))
+
+    found = {w: bound(w) for w in (*range(6 * m, n, max(1, n // 1_000)), n)}
+    assert max(found, key=lambda w: found[w]) == 6 * m
+    assert found[n] < found[6 * m] < -math.log(2 * n**2)
+    if (n, m) == (1_000, 3):
+        assert (round(k), round(found[n]), round(found[18])) == (1_242, -2_271, -1_846)
+    # And of the terms before it at their last.
+    assert 6 * m * math.log(n * m) < 6 * m * math.log(math.e * n * m / 2)
+
+
+@pytest.mark.slow
+def test_queries_of_feldman_et_al_grow_more_slowly_than_the_classes_between_some():
+    def power(bias, few, many):
+        ends = (feldman2019.first_attained(bias, feldman2019.POINTS, m) for m in (few, many))
+        first, last = ends
+        return math.log(last / first) / math.log(many / few)
+
+    assert power(0.01, 100, 1_000) == pytest.approx(0.92, abs=0.005)
+    assert power(0.01, 300, 1_000) == pytest.approx(0.78, abs=0.005)
+    assert power(0.005, 300, 1_000) == pytest.approx(0.98, abs=0.005)
+    assert power(0.002, 2, 10) == pytest.approx(1, abs=1e-9)
+    assert power(0.01, 2, 100) > 1.2
+
+
+def test_the_parts_of_meeus_et_al_are_no_partition():
+    for known, test, whole in ((10_000, 5_000, 48_842), (50_000, 25_000, 569_741)):
+        assert known + test < whole / 3
+
+
 def test_meeus_et_al_cannot_draw_100_000_queries_on_adult():
     assert 2 ** (len(CATEGORICAL) + 1 + len(CONTINUOUS)) == 32_768 < 100_000
 
@@ -248,6 +323,35 @@ def test_one_correctness_attack_of_song_and_mittal_does_not_follow_from_its_accu
                 off[name] = printed["correctness"] - reckoned
     assert set(off) == {"Texas100, no defence"}
     assert off["Texas100, no defence"] == pytest.approx(0.0011, abs=1e-4)
+
+
+def test_modified_entropy_is_hardly_ahead_on_texas100():
+    """ "Significantly higher" in footnote 6 of Song & Mittal, by 0.4 points."""
+    columns, rows = song2021.TABLE_4_UNDEFENDED
+    texas = dict(zip(columns, rows["Texas100, no defence"], strict=True))
+    lead = texas["modified-entropy"] - texas["confidence"]
+    assert lead == pytest.approx(0.004, abs=1e-9)
+    # As independent shares of 20,000 records each.
+    assert lead < 1.96 * math.sqrt(2 * 0.79 * 0.21 / 20_000)
+    location = song2021.TABLE_4
+    assert location["modified-entropy"] - location["confidence"] == pytest.approx(0.018)
+
+
+def test_recall_of_mireshghallah_et_al_is_higher_in_three_of_four_columns():
+    """Table 2: samples and patients, non-members of MIMIC and of i2b2."""
+    loss = (15.6, 39.0, 49.5, 100.0)
+    ratio = (79.2, 69.9, 100.0, 100.0)
+    assert [other > one for one, other in zip(loss, ratio, strict=True)] == [True] * 3 + [False]
+
+
+def test_no_printed_rate_finds_as_many_samples_as_mireshghallah_et_al_label():
+    labelled = (2_519 / 5_505, 3_283 / 7_461)
+    assert labelled == pytest.approx((0.458, 0.440), abs=5e-4)
+    # Long and short samples at 10% (Tables 2 and 9), then at 1% (Table 10).
+    recalls = ((0.792, 0.682), (0.604, 0.430))
+    assert mireshghallah2022.TABLE_10[0].published[7] == recalls[1][0]
+    assert all(abs(share - recall) > 0.009 for share in labelled for recall in sum(recalls, ()))
+    assert max(labelled) < min(recalls[0])
 
 
 TABLE_9 = (

@@ -231,8 +231,12 @@ def test_figure_1_has_every_restriction_and_what_each_adds(made_up):
     table = feldman_fig1(Effort(n_jobs=1))
     found = cells(table)
     published = {r.label: r.cells["k 50"].published for r in table.rows}
-    # 4 and 3 labels on all and on some points, a joint decoder, two comparisons a data set.
-    assert len(found) == 2 * (4 + 3) + 2 + 4
+    # 4 and 3 labels on all and on some points, a joint decoder, two attacks without a prior and
+    # two comparisons a data set.
+    assert len(found) == 2 * (4 + 3) + 2 + 4 + 4
+    # A guess among two classes gains more than one among twelve, whoever knows nothing.
+    alone = found["many, without a prior"]["k 200"]
+    assert found["many, two classes without a prior"]["k 200"].value > alone.value > 0
     assert published["many, all points, all labels"] == 0.1
     assert published["few, 100 least confident, R = 2"] == 0.4
     assert published["few, 100 least confident, R = 2, message-passing"] is None
@@ -253,7 +257,7 @@ def test_figure_1_has_every_restriction_and_what_each_adds(made_up):
 
 @pytest.mark.slow
 def test_the_quick_form_has_the_papers_three_restrictions(made_up):
-    assert len(cells(feldman_fig1(QUICK))) == 3 + 1 + 2
+    assert len(cells(feldman_fig1(QUICK))) == 3 + 1 + 2 + 2
     assert len(cells(feldman_fig2(QUICK))) == 3
 
 

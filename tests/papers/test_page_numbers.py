@@ -40,6 +40,30 @@ REMARKS = (
     ),
     (
         "feldman2019.md",
+        "it gains {} ({} to {}) points on CIFAR-100 and {} ({} to {}) on CIFAR-10",
+        2,
+        100,
+        [
+            ("feldman-fig1", f"{data}, without a prior", "k 1,040", end)
+            for data in ("CIFAR-100", "CIFAR-10")
+            for end in ("value", "low", "high")
+        ],
+    ),
+    (
+        "song2021.md",
+        "alike {} ({} to {}) beside {},",
+        3,
+        1,
+        [
+            *(
+                ("song-fig11", "output of a network taught on the target", "alike", end)
+                for end in ("value", "low", "high")
+            ),
+            ("song-fig11", "risk score, histogram", "alike", "value"),
+        ],
+    ),
+    (
+        "feldman2019.md",
         "{} points in place of {}, and {} in place of {} on CIFAR-10",
         2,
         100,

@@ -24,6 +24,7 @@ from privacygauge.core.versions import own_version
 from privacygauge.leaderboards.server import open_board
 from privacygauge.leaderboards.server.standings import standings
 from privacygauge.tables.frames import read_table
+from tests.names import at_the_top
 
 HERE = Path(__file__).parent
 N_PEOPLE = 40
@@ -52,7 +53,7 @@ def _predictions(seed: int) -> pg.Predictions:
 def public_names() -> dict[str, object]:
     """Return the public names, and the fields of each class of options."""
     return {
-        "names": sorted(pg.__all__),
+        "names": sorted(at_the_top()),
         "options": {
             name: [field.name for field in fields(getattr(pg.options, name))]
             for name in pg.options.__all__

@@ -61,7 +61,7 @@ def _f(name: str, values: str, about: str, chance: float = 0.1, *, by_name: str 
 
 FACTORS = (
     _f("n", "300 5 12 40 120 600 1200", "rows of the real table", 0.5,
-       by_name="500 1000 2000 5000"),
+       by_name="500 1000 1500 2000 3000 5000"),
     _f("n-release", "1 0.02 0.1 0.3 3", "rows of the release per real row", 0.25),
     _f("n-holdout", "1 none 10-rows 20-rows 0.3 2", "rows of the holdout per real row", 0.35),
     _f("codes", "30 2 300 2000", "levels of the diagnosis", 0.4, by_name="50"),

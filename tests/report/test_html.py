@@ -28,6 +28,8 @@ class Page(HTMLParser):
         self.attributes: list[tuple[str, str, str]] = []
         self.headings: list[int] = []
         self.text: list[str] = []
+        self.folded: list[bool] = []
+        self.visible_words: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -39,6 +41,12 @@ class Page(HTMLParser):
             self.headings.append(int(tag[1]))
         if tag not in VOID:
             self.open.append(tag)
+            names = dict(attrs)
+            self.folded.append(
+                tag in ("head", "svg")
+                or names.get("class") in ("skip", "printed")
+                or (tag == "details" and "open" not in names)
+            )
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] += 1
@@ -47,9 +55,16 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag not in VOID:
             assert self.open.pop() == tag
+            self.folded.pop()
 
     def handle_data(self, data: str) -> None:
         self.text.append(data)
+        folded = list(self.folded)
+        if "summary" in self.open:
+            # The line that opens a fold can be read while it is closed.
+            folded[self.open.index("summary") - 1] = False
+        if not any(folded):
+            self.visible_words += data.split()
 
     def values(self, name: str) -> list[str]:
         return [value for _, key, value in self.attributes if key == name]

@@ -6,14 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privacygauge.classifiers.audit.result import Audit
+from privacygauge.core.estimate import Estimate
 from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import evaluation
 from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
 from privacygauge.evaluate.roc import roc
 from privacygauge.report.attacks.records import records_frame, roc_frame
+from privacygauge.report.attacks.tables import whisker
 from privacygauge.report.render import files
 from tests.report.example import ATTACKS, HOSTILE, example
 
@@ -109,3 +113,13 @@ def test_score_shares_count_every_record(findings: Audit) -> None:
         next(e for e in findings.evaluations if e.title == "correctness (global)")
     )
     assert np.count_nonzero(discrete.members) == 2
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(sorted))
+def test_an_accuracy_stands_on_its_line_in_proportion(values: list[float]) -> None:
+    """The line runs from 40% to 100%, so that guessing is at a sixth of it."""
+    low, value, high = values
+    drawn = whisker(Estimate(value, low, high, 0.95, 100, "exact"))
+    assert drawn.chance == pytest.approx(100 / 6, abs=0.01)
+    ends = [max(0.0, (x - 0.4) / 0.6) for x in values]
+    assert [drawn.low, drawn.value, drawn.high] == pytest.approx([100 * x for x in ends], abs=0.01)

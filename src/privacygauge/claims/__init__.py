@@ -1,1 +1,5 @@
 """Claims of privacy: differential training privacy, audits of claims, defences, worst cases."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

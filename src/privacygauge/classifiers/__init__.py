@@ -1,1 +1,5 @@
 """Classifiers: predictions, their signals, and the membership games on them."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

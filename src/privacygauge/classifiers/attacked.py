@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -14,37 +14,19 @@ from privacygauge.classifiers.game import WORLD_SIGNAL, PredictionObservation
 from privacygauge.classifiers.held import numeric
 from privacygauge.classifiers.predictions import Predictions
 from privacygauge.classifiers.signals import top_probability
-from privacygauge.core import checks, seeds
-from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core import checks
+from privacygauge.core.attacks.posterior import Estimator, RiskScore
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Skipped
-from privacygauge.core.game import Attack, Play, Round, play
+from privacygauge.core.game import Attack, Round
 from privacygauge.errors import InputError
-from privacygauge.evaluate.detectable import AVERAGE_SHARE, SHARE
-from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.attacked import PlayedAttacks, Suite, attack_rounds
 from privacygauge.evaluate.fairness import Comparison
-from privacygauge.evaluate.group_ranks import ranked_groups
-from privacygauge.evaluate.headline import Fact, Headline
-from privacygauge.evaluate.over_targets import Foretold, SeveralTargets
-from privacygauge.evaluate.played import Questions, answer_questions
-from privacygauge.evaluate.playing import (
-    audit,
-    headline,
-    in_file_order,
-    played_of,
-    risk_of,
-    telling,
-)
+from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.rates import difference, proportion
-from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import (
-    SliceTable,
     deciles,
-    find_slices,
 )
-from privacygauge.evaluate.tail import Tail, tail
-from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
 
 Rows: TypeAlias = tuple[Bools, Bools, Ints]
 """Rows of one model: whether its prediction is right, membership, and unit."""
@@ -258,10 +240,6 @@ def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     ]
 
 
-HANDICAP = 8.0
-"""Factor on the p-values about few records and groups, for attacks that learn per class or more
-than a threshold: chance effects in their training hide a few exposed records."""
-
 _TAUGHT = ("learned", "whole-answer")
 """Names of the attacks that learn more than a threshold from known membership."""
 
@@ -319,58 +297,7 @@ def records_of(
     return x
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class AttackFindings:
-    """Results of all attacks on one classifier."""
-
-    evaluations: tuple[Evaluation, ...]
-    """One per attack, in the order of the suite."""
-    headline: Headline
-    """The result that the verdict is about."""
-    risk: Risk
-    """The privacy risk score."""
-    slices: SliceTable
-    """Exposure of groups of records."""
-    facts: tuple[Fact, ...]
-    """Facts about the release."""
-    targets: SeveralTargets | None = None
-    """The same attacks on further targets, if a half-width was asked for."""
-    more_models: tuple[Foretold, ...] = ()
-    """Predicted results of attacks with more shadow models, where the present ones allow it."""
-    comparison: Comparison | None = None
-    """The records on which members and non-members were compared; None without a comparison."""
-    questions: Questions | None = None
-    """The answers about few records and about groups, with the power to detect them; None where
-    only the average was asked for."""
-    unmatched: Headline | None = None
-    """Headline on all records, if some were left out because of a column that may have been made
-    from the answers; otherwise None."""
-    unmatched_few: Tail | None = None
-    """The few members that stand out among all records, if most of them were left out because no
-    non-member is like them; otherwise None."""
-
-
-@dataclass(frozen=True, eq=False)
-class PlayedAttacks:
-    """Results over all records, and scores record by record."""
-
-    found: AttackFindings
-    """Results over all records."""
-    scores: Mapping[str, Floats]
-    """Attack title to (n,) scores, in the order of the file; higher = more likely a member."""
-    guesses: Mapping[str, Bools]
-    """Attack title to (n,) guesses, in the order of the file."""
-    risk: Floats
-    """(n,) Privacy risk scores, in [0, 1]."""
-    vulnerability: Vulnerability | None
-    """Comparison of models with and without each record; None where there were none."""
-    skipped: tuple[Skipped, ...]
-    """Attacks that were skipped, with reasons."""
-    warnings: tuple[str, ...]
-    """Caveats for the reader."""
-
-
-def attack_rounds(
+def attack_predictions(
     rounds: Sequence[Round],
     attacks: Sequence[Attack],
     target: Predictions,
@@ -382,19 +309,13 @@ def attack_rounds(
     *,
     has_shadow: bool,
 ) -> PlayedAttacks:
-    """Return the results of a suite of attacks on rounds that are already dealt.
+    """Return the results of a suite of attacks on rounds of predictions that are already dealt.
 
     The targets are the rows of `target`, and `columns` holds their groups. Members and non-members
     are compared on the records of `comparison`, but all records get scores. `has_shadow` says that
     shadow records come from other models, not from the target's other half.
     """
     require_varied_answers(target)
-    compared = comparison.compared
-    results = telling(audit(rounds, attacks, compared=compared, seed=seed, level=level))
-    played = played_of(results)
-    risk, risks = risk_of(
-        rounds, estimator, labels=target.labels, seed=seed, level=level, compared=compared
-    )
     # Which predictions are right, from the rounds' signals: the target's, and the shadow model's.
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
@@ -405,116 +326,21 @@ def attack_rounds(
     if shadow is not None:
         theirs = shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit
     facts, differ = compare_accuracies(ours, theirs, level)
-    best = headline(played, seed=seed, level=level, share=AVERAGE_SHARE)
-    # A doubtful column may have been made from the answers: matching on it would remove the leak.
-    unmatched = None
-    if comparison.doubtful:
-        unmatched = headline(
-            played_of(telling(audit(rounds, attacks, seed=seed, level=level))),
-            seed=seed,
-            level=level,
-            share=AVERAGE_SHARE,
-        )
-    transcripts = [(evaluation.title, result.transcript) for result, evaluation in played]
-    handicaps = {
-        one.title: HANDICAP
-        for _, one in played
-        if one.thresholds == "per-class" or one.name in _TAUGHT
-    }
-    # The attack is chosen here, before anything is measured.
-    attack = Threshold("modified-entropy", per_class=True)
-    rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
-    whole = play(attack, rounds, rngs)
-    assert isinstance(whole, Play)
-    sliced = whole.on(compared)
-    of_rows = {
-        "class": np.array(target.classes)[target.labels] if target.classes else target.labels,
-        "confidence": deciles(top_probability(target)),
-        **columns,
-    }
-    # Groups in the row order of this attack's decisions, and in that of the other transcripts.
-    judged, ranked = (
-        {name: values[order] for name, values in of_rows.items()}
-        for order in (sliced.transcript.target, transcripts[0][1].target)
-    )
-    rng = seeds.stream(seed, "group ranks")
-    # Groups get a quarter of the verdict's error rate.
-    rankings = ranked_groups(
-        transcripts,
-        ranked,
-        rng,
-        1 - SHARE * (1 - level),
-        handicaps=handicaps,
-        fixed=[one.title for _, one in played if one.thresholds == "global"],
-    )
-    title = "modified-entropy (per-class)"
-    table = find_slices(sliced.decisions, judged, attack=title, level=level, ranked=rankings)
-    questions = answer_questions(
-        transcripts,
-        table,
-        rng=seeds.stream(seed, "few records"),
-        each=best.each,
+    names = np.array(target.classes)[target.labels] if target.classes else target.labels
+    done = attack_rounds(
+        rounds,
+        Suite(
+            attacks,
+            sliced=Threshold("modified-entropy", per_class=True),
+            risk=RiskScore(estimator=estimator),
+            taught=_TAUGHT,
+        ),
+        groups={"class": names, "confidence": deciles(top_probability(target)), **columns},
+        strata=target.labels,
+        comparison=comparison,
+        seed=seed,
         level=level,
-        handicaps=handicaps,
+        facts=facts,
     )
-    scores = {}
-    guesses = {}
-    for result, evaluation in played:
-        # All records get a score, also those that the comparison leaves out.
-        everything = result.everything
-        order = everything.transcript.target
-        scores[evaluation.title] = in_file_order(everything.transcript.score, order)
-        guesses[evaluation.title] = in_file_order(everything.decisions.guess, order)
-    left_out = (result for result in results if isinstance(result, Skipped))
-    rmse = risk.reliability.rmse
-    noise = risk.reliability.noise
-    # Even a calibrated score of finitely many records is off by the noise.
-    uncalibrated = []
-    if rmse.low > noise + 0.05:
-        uncalibrated = [
-            f"the privacy risk score is off by {rmse.value:.2f} on average ({rmse.low:.2f} to "
-            f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the "
-            "records, not as a probability"
-        ]
-    # A few members that stand out among all records count if most of them resemble no non-member.
-    few = None
-    if comparison.alone is not None and comparison.alone.any():
-        standing = tail(
-            [(one.title, result.everything.transcript) for result, one in played],
-            seeds.stream(seed, "few of all records"),
-            1 - SHARE * (1 - level),
-            handicaps=handicaps,
-        )
-        if standing is not None and standing.shown:
-            first = np.argsort(-scores[standing.attack], kind="stable")[: standing.top]
-            few = standing if np.mean(comparison.alone[first]) >= 0.5 else None
-    leading = played[0][1]
-    rates = ", ".join(f"{100 * r.fpr:g}%" for r in leading.tpr_at_fpr if not r.resolved)
-    told = (
-        f"{leading.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
-        "than 10 false positives are expected there, and the intervals are wide"
-    )
-    return PlayedAttacks(
-        found=AttackFindings(
-            evaluations=tuple(evaluation for _, evaluation in played),
-            headline=best,
-            risk=risk,
-            slices=table,
-            facts=facts,
-            comparison=comparison,
-            questions=questions,
-            unmatched=unmatched,
-            unmatched_few=few,
-        ),
-        scores=scores,
-        guesses=guesses,
-        risk=risks,
-        vulnerability=vulnerability(rounds, attacks, seeds.stream(seed, "vulnerability"), level),
-        skipped=tuple(left_out),
-        warnings=(
-            *rounding_warning(rounds, has_shadow),
-            *([told] if rates else []),
-            *differ,
-            *uncalibrated,
-        ),
-    )
+    told = (*rounding_warning(rounds, has_shadow), *differ, *done.warnings)
+    return replace(done, warnings=told)

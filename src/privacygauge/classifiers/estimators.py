@@ -223,7 +223,7 @@ def as_trainer(model: object) -> Trainer:
                     "before, and shadow models have to train their own: give it with cv=5, and the "
                     "trained one as Fitted(model, member)"
                 )
-        return Estimators(_Copies(model), type(model).__name__)
+        return Estimators(UntrainedCopies(model), type(model).__name__)
     if not callable(model):
         raise InputError(
             f"a model must be an estimator with fit and predict_proba, or a callable, got "
@@ -265,19 +265,21 @@ def as_given(model: object) -> Trainer:
     if not isinstance(trainer, Estimators):
         return trainer
     make = trainer.make
-    kept = replace(make, keeps=True) if isinstance(make, _Copies) else make
+    kept = replace(make, keeps=True) if isinstance(make, UntrainedCopies) else make
     return replace(trainer, make=kept, least=1)
 
 
 @dataclass(frozen=True)
-class _Copies:
+class UntrainedCopies:
     """Untrained copies of an estimator, each with its own random state if it takes one."""
 
     estimator: Any
+    """The estimator."""
     keeps: bool = False
     """Whether random states that are not None stay as they are."""
 
     def __call__(self, random_state: int) -> ProbabilisticClassifier:
+        """Return an untrained copy."""
         from sklearn.base import clone
 
         copy: Any = clone(self.estimator)

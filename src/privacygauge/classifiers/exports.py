@@ -27,7 +27,7 @@ from privacygauge.classifiers.predictions import (
     share_remainder,
 )
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Ints
 from privacygauge.datasets.parsing import text_order
 from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
@@ -42,6 +42,10 @@ _STEMS: Mapping[Kind, tuple[str, ...]] = {
 }
 _LABEL = ("label", "labels", "y_true", "true_label", "truth", "y", "class", "target")
 _MEMBER = ("member", "is_member", "membership", "in_training", "in_train", "is_train", "split")
+NON_MEMBER = ("non_member", "nonmember", "is_test", "in_test", "holdout", "is_holdout", "held_out")
+"""Names of columns that are 1 for the records that the model was not trained on."""
+MEMBERSHIP = (*_MEMBER, *NON_MEMBER)
+"""Names of columns that say on which records the model was trained, the most usual one first."""
 _ID = ("id", "ids")
 _UNIT = ("unit",)
 
@@ -56,6 +60,9 @@ OUT_WORDS = frozenset(
     | {"false", "f", "no", "n", "0"}
 )
 """Words that mark non-members, in lower case."""
+
+_BITS = frozenset({"true", "t", "yes", "y", "1", "false", "f", "no", "n", "0", "in", "out"})
+"""Words whose meaning is that of the column: 1 is no member in a column called holdout."""
 
 _BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval"})
 """Names of splits that training may have looked at, for example to stop early."""
@@ -95,7 +102,7 @@ def usual_names(given: Sequence[str]) -> list[str]:
     for name in given:
         usual = name.strip()
         matched = _OF_CLASS.fullmatch(usual)
-        if usual.lower() in (*_LABEL, *_MEMBER, *_ID, *_UNIT):
+        if usual.lower() in (*_LABEL, *MEMBERSHIP, *_ID, *_UNIT):
             usual = usual.lower()
         elif matched is not None and matched["name"] != "class":  # .pred_class is a prediction
             stem = matched["stem"] or matched["before"] or "prob"
@@ -105,6 +112,28 @@ def usual_names(given: Sequence[str]) -> list[str]:
         name if found.count(usual) > 1 or (usual != name and usual in given) else usual
         for name, usual in zip(given, found, strict=True)
     ]
+
+
+def roles_in(given: Sequence[str]) -> tuple[list[str], str | None, str | None]:
+    """Return the columns of scores, the label's and the member's, by their names alone.
+
+    Columns of the usual names, of lists of scores and of the largest scores are scores; so is a
+    single score of one class beside a label.
+    """
+    usual = dict(zip(usual_names(given), given, strict=True))
+    label = _first_known(usual, _LABEL)
+    member = _first_known(usual, MEMBERSHIP)
+    stems = {stem for known in _STEMS.values() for stem in known}
+    scores = [
+        name
+        for spelled, name in usual.items()
+        if spelled.lower() in stems
+        or _OF_CLASS.fullmatch(spelled)
+        or (_TOP.fullmatch(spelled.lower()) and spelled != label)
+    ]
+    if not scores and label is not None:
+        scores = [name for spelled, name in usual.items() if spelled.lower() in _POSITIVE]
+    return scores, label and usual[label], member and usual[member]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +167,7 @@ def fields_of(
     """
     given = _with_lists(given, name)
     label = _first_known(given, _LABEL)
-    member = _first_known(given, _MEMBER)
+    member = _first_known(given, MEMBERSHIP)
     wanted = {"label" if table else "labels": label, "member": member}
     # Labels and membership are indispensable; scores have many forms, which come next.
     missing = [what for what, found in wanted.items() if found is None]
@@ -378,8 +407,22 @@ def _values_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
 
 
 def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any], list[str]]:
-    """Return a column as the mask of members, (n,), and notes on validation splits."""
+    """Return a column as the mask of members, (n,), and notes on how it was read.
+
+    The mask may still be numbers, which the caller checks. A column of `NON_MEMBER` is read the
+    other way round, unless its words say themselves who was in training.
+    """
     values = _values_of(np.asarray(array), column, name)
+    said = {*np.char.lower(np.char.strip(values)).tolist()} if values.dtype.kind == "U" else set()
+    if column.lower() == "split" and said <= _BITS - {"in", "out"} and values.size:
+        raise InputError(
+            f"{name}: column split must say train or test, got {values.ravel()[0]}: call it member "
+            "if that is 1 for the training data, or is_test if it is 1 for all else"
+        )
+    if column.lower() in NON_MEMBER and said <= _BITS:
+        inside, _ = members_of(values, "member", name)
+        note = f"column {column} says which records the model was not trained on; the others are"
+        return ~checks.bools(inside, f"{name}: {column}"), [f"{note} members"]
     if values.dtype.kind != "U":
         return values, []
     texts = np.char.lower(np.char.strip(values))
@@ -391,7 +434,7 @@ def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any
             f"test, got {strange[0]!r}: write true where the record was in the training data, "
             "false elsewhere"
         )
-    inside: Bools = np.isin(known, sorted(IN_WORDS))[place]
+    inside = np.isin(known, sorted(IN_WORDS))[place]
     between = sorted(set(known.tolist()) & _BETWEEN)
     if not between:
         return inside, []

@@ -21,7 +21,7 @@ from privacygauge.classifiers.exports import (
     truth_of,
     usual_names,
 )
-from privacygauge.classifiers.predictions import Pool, Predictions, predictions
+from privacygauge.classifiers.predictions import ARRAYS, Pool, Predictions, predictions
 from privacygauge.core import checks
 from privacygauge.datasets.archives import SMALL
 from privacygauge.datasets.reading import CSV, FrameLike, long_columns, read_content
@@ -83,7 +83,7 @@ def as_predictions(
         if not hasattr(frame, "select_dtypes"):
             raise InputError(
                 f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
-                f"{type(given).__name__}"
+                f"{type(given).__name__}: arrays go together, as {ARRAYS}"
             )
         found = _predictions(frame, name, classes, (*people, *columns))
     return found if unit is None else found.by_unit(unit)
@@ -330,7 +330,8 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
         columns["member"] = predictions.member
         columns["id"] = predictions.ids
         if predictions.unit is not None:
-            columns["unit"] = predictions.unit
+            people = predictions.people
+            columns["unit"] = predictions.unit if people is None else people
         twice = [name for name in predictions.columns if name in columns]
         if twice:
             raise InputError(

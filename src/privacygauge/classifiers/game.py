@@ -498,22 +498,33 @@ def with_equal_counts(pool: Pool, member: Bools, rng: np.random.Generator) -> Po
         Of k - 1 models, whose rows hold the answers of single models but for the gaps, which those
         of the last one fill. None if the deal is not balanced, or nothing would be left on a side.
     """
-    k = len(pool)
     if pool.n_targets != len(member):  # another check names them
         return None
-    held = np.count_nonzero(pool.inside, axis=0) + member
+    evened = even_counts(pool.answers, pool.inside, member, rng)
+    return None if evened is None else replace(pool, answers=evened[0], inside=evened[1])
+
+
+def even_counts(
+    answers: NDArray[Any], in_models: Bools, member: Bools, rng: np.random.Generator
+) -> tuple[NDArray[Any], Bools] | None:
+    """Return answers, (k - 1, n, ...), and members whose counts say nothing; None if unneeded.
+
+    See `with_equal_counts`.
+    """
+    k = len(in_models)
+    held = np.count_nonzero(in_models, axis=0) + member
     if (held != held[0]).any() or not 2 <= held[0] < k:
         return None
-    other_bit = pool.inside != member
+    other_bit = in_models != member
     # In each record's column, a random model of the other side than the target's.
     gap = np.where(other_bit, rng.random(other_bit.shape), -1.0).argmax(axis=0)
     records = np.flatnonzero(gap < k - 1)
-    answers = np.array(pool.answers)
-    inside = np.array(pool.inside)
+    found = np.array(answers)
+    inside = np.array(in_models)
     # The last model's answers fill the gaps, and its own gaps need nothing.
-    for rows in (answers, inside):
+    for rows in (found, inside):
         rows[gap[records], records] = rows[k - 1, records]
-    return replace(pool, answers=answers[:-1], inside=inside[:-1])
+    return found[:-1], inside[:-1]
 
 
 @dataclass(frozen=True, eq=False)

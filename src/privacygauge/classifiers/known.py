@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from privacygauge.classifiers.held import Held, is_frame
 from privacygauge.classifiers.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifiers.units_of_rows import PredictionsOfUnits
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds, counts_of
@@ -63,6 +63,32 @@ class KnownColumns:
     """Column name to (n,) values."""
     notes: tuple[str, ...]
     """Notes on the columns that were left out, with reasons."""
+    features: tuple[str, ...] = ()
+    """Columns that are said to describe the records."""
+
+
+class Targets(Protocol):
+    """Records that a model was asked about, with their membership and further columns."""
+
+    @property
+    def member(self) -> Bools:
+        """(n,) True for a member."""
+
+    @property
+    def labels(self) -> Ints:
+        """(n,) Classes, or other groups in which answers are compared, in 0..k-1."""
+
+    @property
+    def units(self) -> Ints:
+        """(n,) Unit of each row; each row its own where no unit is known."""
+
+    @property
+    def unit(self) -> Ints | None:
+        """(n,) Unit of each row; None where no unit is known."""
+
+    @property
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """Further columns, (n,) each."""
 
 
 def known_of(
@@ -93,33 +119,8 @@ def known_of(
         the answers.
     """
     names = np.array(target.classes) if target.classes else np.arange(target.n_classes)
-    columns: dict[str, NDArray[Any]] = {CLASS: names[target.labels]}
-    notes = []
-    for name, values in _with_dates(target.columns).items():
-        code = group_codes(values)
-        reason = None
-        if code is not None:  # otherwise all values are equal: nothing to learn
-            sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
-            # Distinct whole numbers with few gaps count rows, perhaps of a larger file; where two
-            # files were put together, those of either side.
-            numbers = np.asarray(values)
-            parts = (numbers[target.member], numbers[~target.member])
-            counts, of_member, of_others = (
-                part.dtype.kind in "iu"
-                and len(np.unique(part)) == len(part)
-                and int(part.max()) - int(part.min()) < 2 * len(part)
-                for part in (numbers, *parts)
-            )
-            if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
-                reason = "it says the membership itself"
-            elif counts or (of_member and of_others):
-                reason = "it numbers the rows"
-            elif _follows(values, target, signals):
-                reason = "it follows from the model's answers"
-        if reason is None:
-            columns[name] = values
-        else:
-            notes.append(_unused_column_text(name, reason))
+    own = usable_columns(target, lambda values: _follows(values, target, signals))
+    columns: dict[str, NDArray[Any]] = {CLASS: names[target.labels], **own.columns}
     if features is None:
         of_records = {}
     elif is_frame(features):
@@ -154,7 +155,45 @@ def known_of(
     columns |= _with_dates(of_records)
     if pool is not None:
         columns[HELD_BY] = counts_of(pool.inside)
-    return KnownColumns(columns, tuple(notes))
+    return KnownColumns(columns, own.notes)
+
+
+def usable_columns(
+    target: Targets, follows: Callable[[NDArray[Any]], bool], features: tuple[str, ...] = ()
+) -> KnownColumns:
+    """Return the further columns of the targets that can show a difference between the sides.
+
+    `follows` says whether a column can be computed from the answers; it is not asked about the
+    `features`, which are said to describe the records. The exclusions are those of `known_of`.
+    """
+    columns = {}
+    notes = []
+    for name, values in _with_dates(target.columns).items():
+        code = group_codes(values)
+        reason = None
+        if code is not None:  # otherwise all values are equal: nothing to learn
+            sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
+            # Distinct whole numbers with few gaps count rows, perhaps of a larger file; where two
+            # files were put together, those of either side.
+            numbers = np.asarray(values)
+            parts = (numbers[target.member], numbers[~target.member])
+            counts, of_member, of_others = (
+                part.dtype.kind in "iu"
+                and len(np.unique(part)) == len(part)
+                and int(part.max()) - int(part.min()) < 2 * len(part)
+                for part in (numbers, *parts)
+            )
+            if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
+                reason = "it says the membership itself"
+            elif counts or (of_member and of_others):
+                reason = "it numbers the rows"
+            elif name not in features and follows(values):
+                reason = "it follows from the model's answers"
+        if reason is None:
+            columns[name] = values
+        else:
+            notes.append(_unused_column_text(name, reason))
+    return KnownColumns(columns, tuple(notes), features)
 
 
 def comparison_of(
@@ -187,7 +226,7 @@ def comparison_of(
     if drawn:
         return Comparison("fair", everyone, None), ()
     # A number format that differs between the sides reveals them, whatever the model leaks.
-    digits = _digits_differ(target)
+    digits = digits_differ(target.values, target.member)
     if digits is not None:
         return Comparison(
             state="different", compared=everyone, blind=None, left=None, differences=(digits,)
@@ -198,8 +237,70 @@ def comparison_of(
     for name in ("correctness", "confidence", "entropy"):
         signals[name] = np.empty(len(target))
         signals[name][order] = np.concatenate([r.observation.signals[name] for r in rounds])
-    worlds = rounds[0].observation.worlds if pool is not None else None
-    known = known_of(target, signals, features, pool)
+    values = np.asarray(target.values, np.float64)
+    if values.shape[1] > _FEW_CLASSES:
+        # The largest values in order: enough for losses, margins and the like, in few columns.
+        values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
+    return comparison_on(
+        known_of(target, signals, features, pool),
+        target,
+        Answers(np.column_stack([values, target.labels, *signals.values()]), signals),
+        seed=seed,
+        level=level,
+        worlds=rounds[0].observation.worlds if pool is not None else None,
+        rows=CountedRows(owned.across, owned.invented, owned.repeated, clustered=owned.clustered),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A model's answers to the targets, from which columns may have been made."""
+
+    values: Floats
+    """(n, d) Answers and what they are about, as numbers."""
+    signals: Mapping[str, Floats]
+    """Signal name to (n,) values, in which trends are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """Rows that a comparison treats differently, as in `PredictionsOfUnits`."""
+
+    across: Bools | None = None
+    """(n,) True for rows that have a copy on the other side."""
+    invented: Bools | None = None
+    """(n,) True for rows that were interpolated from others."""
+    repeated: Bools | None = None
+    """(n,) True for rows that repeat another row of their unit."""
+    clustered: bool = False
+    """Whether rows seem to share people although no column says so."""
+
+
+def comparison_on(
+    known: KnownColumns,
+    target: Targets,
+    answers: Answers,
+    seed: int,
+    level: float,
+    *,
+    worlds: Worlds | None = None,
+    rows: CountedRows = CountedRows(),
+) -> tuple[Comparison, tuple[str, ...]]:
+    """Return the comparison on the known columns, and notes on the columns left out of it.
+
+    Parameters
+    ----------
+    known : KnownColumns
+    target : Targets
+    answers : Answers
+        The model's answers: a column that follows from them is not known without asking the model.
+    seed : int
+    level : float
+    worlds : Worlds, optional
+        Shadow models on the same records: half of them say how hard a record is, the others are
+        placebos.
+    rows : CountedRows
+    """
     columns = dict(known.columns)
     placebo = {}
     if worlds is not None:
@@ -208,38 +309,50 @@ def comparison_of(
         if len(worlds) > 1:
             placebo[PLACEBO] = _difficulty(worlds.some(np.arange(1, len(worlds), 2)))
     notes = list(known.notes)
-    values = np.asarray(target.values, np.float64)
-    if values.shape[1] > _FEW_CLASSES:
-        # The largest values in order: enough for losses, margins and the like, in few columns.
-        values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
-    answers = np.column_stack([values, target.labels, *signals.values()])
     given = {name: columns[name] for name in target.columns if name in columns}
-    # A column that separates the sides for no reason in the records is dropped and the rest
-    # compared again: without it, other columns may differ, or none.
-    while True:
-        found = compare(
-            columns,
+
+    def compared_on(further: Mapping[str, NDArray[Any]]) -> Comparison:
+        return compare(
+            {**columns, **further},
             target.member,
             unit=target.units,
             rng=seeds.stream(seed, "blind attacker"),
             level=level,
-            copied=owned.across,
-            invented=owned.invented,
-            repeated=owned.repeated,
+            copied=rows.across,
+            invented=rows.invented,
+            repeated=rows.repeated,
             placebo=placebo,
         )
+
+    suspects: dict[str, NDArray[Any]] = {}
+    # A column that separates the sides for no reason in the records is dropped and the rest
+    # compared again: without it, other columns may differ, or none.
+    while True:
+        found = compared_on({})
         apart = [one.column for one in found.differences if one.column in given]
-        related = {name: _dependence(given[name], answers, target.member) for name in apart}
-        made = [name for name, share in related.items() if share > _MADE]
+        related = {name: _dependence(given[name], answers.values, target.member) for name in apart}
+        # A column that is said to describe the records is believed where it separates the sides by
+        # more than the answers do; what was made from these cannot.
+        made = [
+            name
+            for name, share in related.items()
+            if share > _MADE
+            and not (
+                name in known.features
+                and _differs_by_itself(given[name], answers.values, target, level)
+            )
+        ]
         unrelated = [
             name
             for name, share in related.items()
             if share < _UNRELATED
             and not _says_whence(name, given[name])
-            and not _continues_a_trend(given[name], signals, target)
+            and not _continues_a_trend(given[name], answers.signals, target)
         ]
+        # Made from the answers, or their cause: the file cannot say, so both are measured.
+        suspects |= {name: columns[name] for name in made}
         for name in (*made, *unrelated):
-            reason = "it follows from the model's answers"
+            reason = "it follows from the model's answers, or they follow from it"
             if name in unrelated:
                 reason = "it tells the sides apart, but has nothing to do with the answers"
             notes.append(_unused_column_text(name, reason))
@@ -249,12 +362,18 @@ def comparison_of(
     if found.state == "matched":
         # A signal that vanishes when records are matched on a column may be due to that column, or
         # may be the leak itself if the column was made from the answers.
-        # A time is known before the model is asked, however well the answers follow it.
+        # A time is known before the model is asked, however well the answers follow it. Features
+        # are given by the user as the further columns are.
+        of_user = [
+            one.column
+            for one in found.differences
+            if one.column in columns and one.column not in (CLASS, HELD_BY, DIFFICULTY)
+        ]
         doubtful = [
             name
-            for name in apart
-            if not _says_when(name, given[name])
-            and not _differs_by_itself(given[name], answers, target, level)
+            for name in of_user
+            if not _says_when(name, columns[name])
+            and not _differs_by_itself(columns[name], answers.values, target, level)
         ]
         found = replace(found, doubtful=tuple(doubtful))
     if found.state == "different":
@@ -272,12 +391,19 @@ def comparison_of(
             )
         whole = tuple((name, number) for name, number in counts.items() if number)
         found = replace(found, whole_groups=whole)
+    if suspects and found.told:
+        with_them = compared_on(suspects)
+        found = replace(
+            found,
+            suspects=tuple(suspects),
+            alike=with_them.compared if with_them.told else None,
+        )
     if worlds is not None:
         found = replace(found, placebo=_placebo(worlds, target, found.compared, level))
-    if owned.clustered:
+    if rows.clustered:
         found = replace(found, clustered=True)
     n_people = checks.n_distinct(target.units)
-    if target.unit is not None and n_people < FEWEST_PEOPLE and 2 * n_people <= len(target):
+    if target.unit is not None and n_people < FEWEST_PEOPLE and 2 * n_people <= len(target.member):
         found = replace(found, few_people=n_people)
     return found, tuple(notes)
 
@@ -341,7 +467,7 @@ _FEWEST_TOLD = 40
 
 
 def _differs_by_itself(
-    values: NDArray[Any], answers: Floats, target: Predictions, level: float
+    values: NDArray[Any], answers: Floats, target: Targets, level: float
 ) -> bool:
     """Return whether a column separates the sides mostly by more than the answers explain.
 
@@ -382,7 +508,7 @@ def _differs_by_itself(
 
 
 def _continues_a_trend(
-    values: NDArray[Any], signals: Mapping[str, Floats], target: Predictions
+    values: NDArray[Any], signals: Mapping[str, Floats], target: Targets
 ) -> bool:
     """Return whether the gap between the sides continues a signal's trend within them.
 
@@ -481,7 +607,7 @@ def _unused_column_text(name: str, reason: str) -> str:
     return f"the column {name!r} is not used to check that the comparison is fair: {reason}"
 
 
-def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float) -> Estimate | None:
+def _placebo(worlds: Worlds, target: Targets, compared: Bools, level: float) -> Estimate | None:
     """Return how well shadow models separate the target's members, of which they know nothing.
 
     The mean AUC of the models' signals, each model asked about the compared records that it was not
@@ -517,12 +643,12 @@ _PLACEBOS = 16
 """Largest number of shadow models in the placebo."""
 
 
-def _digits_differ(target: Predictions) -> Difference | None:
+def digits_differ(answers: NDArray[Any], member: Bools) -> Difference | None:
     """Return a difference if one side's answers have fewer digits, or came from a shorter type."""
     forms = []
-    for side in (target.member, ~target.member):
+    for side in (member, ~member):
         rows = np.flatnonzero(side)
-        values = np.asarray(target.values[rows[:: max(1, len(rows) // 1_000)]], np.float64).ravel()
+        values = np.asarray(answers[rows[:: max(1, len(rows) // 1_000)]], np.float64).ravel()
         between = values[(values != np.rint(values)) & np.isfinite(values)]
         if len(between) < _FEWEST_DIGITS:
             return None  # nearly all are certain, which a model can do by itself
@@ -650,18 +776,55 @@ def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Fl
     right = np.asarray(signals["correctness"] == 1.0)
     if len(np.unique(code)) == 2 and 0 < right.mean() < 1 and len(np.unique(2 * code + right)) == 2:
         return True
+    largest = np.asarray(target.values).max(axis=1)
+    return repeats_a_signal(array, (signals["confidence"], signals["entropy"], largest))
+
+
+def repeats_a_signal(array: NDArray[Any], signals: Sequence[Floats]) -> bool:
+    """Return whether a column orders the records as one of the signals does, or bins them by it."""
+    _, code = np.unique(plain_array(array), return_inverse=True)
+    if any(_bins(code, signal) for signal in signals):
+        return True
     if array.dtype.kind != "f":
         return False
-    largest = np.asarray(target.values).max(axis=1)
     known = np.isfinite(array)
     if np.count_nonzero(known) < 3 or np.ptp(array[known]) == 0:
         return False
-    for signal in (signals["confidence"], signals["entropy"], largest):
+    for signal in signals:
         if np.ptp(signal[known]) > 0 and (
             abs(spearmanr(array[known], signal[known]).statistic) > _OWN_WORDS
         ):
             return True
     return False
+
+
+def _bins(code: Ints, signal: Floats) -> bool:
+    """Return whether groups are intervals of a signal, as its deciles or a threshold on it are.
+
+    Groups whose signals lie apart are no bins: nothing cuts at the very place where none lies.
+    """
+    size = np.bincount(code)
+    # So few records outside the largest group may lie beside it by chance.
+    if len(size) > len(code) / 5 or len(code) - size.max() < _FEWEST_OF_BINS:
+        return False
+    order = np.lexsort((code, signal))
+    step = np.diff(signal[order])
+    cut = np.flatnonzero(np.diff(code[order]) != 0)
+    if len(cut) != len(size) - 1 or not np.isfinite(step).all() or (step[cut] <= 0).any():
+        return False
+    # Steps between neighbouring values of the signal, and the place of the cuts among them.
+    steps = step[step > 0]
+    at = np.cumsum(step > 0)[cut] - 1
+    beside = [np.delete(steps[max(0, i - 5) : i + 6], min(i, 5)) for i in at.tolist()]
+    wide = [len(x) > 0 and steps[i] > _WIDE * x.mean() for i, x in zip(at, beside, strict=True)]
+    return bool(np.mean(wide) < 0.5)
+
+
+_FEWEST_OF_BINS = 10
+"""Fewest records outside the largest group by which groups are seen to be bins of a signal."""
+
+_WIDE = 10.0
+"""Step between two values of a signal, in mean steps beside it, that shows a gap between groups."""
 
 
 def _difficulty(worlds: Worlds) -> Floats:

@@ -277,8 +277,15 @@ _SAMPLE = 2_000
 _NEAREST = (2, 4, 8)
 """Numbers of nearest rows whose sides are compared with the row's own."""
 
-_LEAF = 30
-"""Fewest rows in a leaf: more than the views of most records."""
+_LEAF = (30, 60)
+"""Fewest rows in a leaf, of many rows and of few: more than the views of most records."""
+
+_TREES = (60, 20)
+"""Trees that learn the share of members, of many rows and of few: more would learn the sides of
+single people from few rows."""
+
+_FEW_ROWS = 2_000
+"""Largest number of few rows."""
 
 _MOST_LEARNT = 20_000
 """Largest number of rows to learn the share of members from."""
@@ -325,11 +332,12 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
     asked = np.sort(rng.permutation(len(points))[:_SAMPLE])
     known = np.sort(rng.permutation(len(points))[:_MOST_LEARNT])
     columns = np.column_stack([axes, seen, group])
+    few = len(points) <= _FEW_ROWS
     model = HistGradientBoostingClassifier(
-        max_iter=60,
+        max_iter=_TREES[few],
         learning_rate=0.15,
         max_leaf_nodes=8,
-        min_samples_leaf=_LEAF,
+        min_samples_leaf=min(_LEAF[few], max(_LEAF[0], len(points) // 8)),
         early_stopping=False,
         random_state=0,
     ).fit(columns[known], member[known])

@@ -16,6 +16,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.release import Coins, Stored
 from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
+from privacygauge.kinds.one_line import by_position
 
 BLOCK = 1 << 16
 """Entries of a prediction matrix per block: half a mebibyte as float64, which fits into a core's
@@ -44,6 +45,8 @@ class Predictions:
     """Further columns of n values, to slice by."""
     unit: Ints | None = None
     """(n,) Number of the person behind each row; None if every row is its own person's."""
+    people: NDArray[Any] | None = None
+    """(n,) Name of the person behind each row, as the user gave it; None if none was given."""
     classes: tuple[str, ...] = ()
     """(k,) Names of the classes; empty if they are numbers from 0."""
     notes: tuple[str, ...] = ()
@@ -103,7 +106,8 @@ class Predictions:
             have = ", ".join(columns) or "none"
             raise InputError(f"no column {unit!r} that names the units; the columns are: {have}")
         number = checks.frozen(number_units(given, "unit", length=len(self)))
-        return replace(self, columns=MappingProxyType(columns), unit=number)
+        people = checks.frozen(checks.vector(given, "unit", length=len(self)))
+        return replace(self, columns=MappingProxyType(columns), unit=number, people=people)
 
     def with_notes(self, first: Sequence[str]) -> Predictions:
         """Return the same predictions with further notes, which come before their own."""
@@ -124,9 +128,15 @@ class Predictions:
             ids=self.ids[rows],
             columns={name: column[rows] for name, column in self.columns.items()},
             unit=None if self.unit is None else self.unit[rows],
+            people=None if self.people is None else self.people[rows],
         )
 
 
+ARRAYS = "pg.predictions(probs=..., labels=..., member=...)"
+"""Form in which audits take the arrays of a classifier."""
+
+
+@by_position(ARRAYS)
 def predictions(
     *,
     labels: ArrayLike,
@@ -249,7 +259,9 @@ def predictions(
         found = checks.characters(checks.vector(column, what, length=n), what)
         further[key] = checks.frozen(found)
     own = None
+    people = None
     if unit is not None:
+        people = checks.frozen(checks.vector(unit, f"{name}: unit", length=n))
         own = checks.frozen(number_units(unit, f"{name}: unit", length=n))
     elif ids is not None:
         # Equal ids are one unit; ids that are all different say no more than row numbers.
@@ -263,6 +275,7 @@ def predictions(
         ids=checks.frozen(names),
         columns=MappingProxyType(further),
         unit=own,
+        people=people,
         classes=tuple(classes),
         notes=tuple(notes),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from privacygauge.classifiers.game import PredictionObservation, Rows, draw_at_most
 from privacygauge.classifiers.learned import Learned, WholeAnswer
 from privacygauge.classifiers.neural import NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifiers.predictions import blocks_of
+from privacygauge.classifiers.predictions import Predictions, blocks_of
 from privacygauge.classifiers.signals import Resolution, resolution
 from privacygauge.classifiers.targeted import Design, Distance, Frequency
 from privacygauge.core import checks
@@ -26,6 +26,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.rules import Cut, best_threshold
 from privacygauge.errors import InputError
+from privacygauge.runs.plugins import plugin
 from privacygauge.runs.threads import limited_to
 
 if TYPE_CHECKING:
@@ -321,21 +322,66 @@ def chosen_attacks(
     checks.kinds(by_object, "attacks", "score", "pg.attacks.Threshold(...)")
     known = tuple(dict.fromkeys(attack.name for attack in suite))
     names: dict[str, None] = {}
+    added: list[Attack] = []
     for name in chosen:
         if isinstance(name, str):
             found = [one for one in known if one == name or one.startswith(f"{name}-")]
+            if not found and (attack := plugin_attack(name)) is not None:
+                added.append(attack)
+                continue
             if not found:
                 raise InputError(
                     f"attacks must be among {checks.short_list(known, len(known))}, got {name!r}"
                 )
             names |= dict.fromkeys(found)
     attacks = [attack for attack in suite if attack.name in names]
-    attacks += [attack for attack in chosen if not isinstance(attack, str)]
-    left = (name for name in known if names and name not in names)
+    attacks += [*added, *(attack for attack in chosen if not isinstance(attack, str))]
+    left = (name for name in known if (names or added) and name not in names)
     return attacks, tuple(Skipped(name, _OTHERS) for name in left)
 
 
 _OTHERS = "other attacks were chosen"
+
+
+def plugin_attack(name: str) -> Attack | None:
+    """Return the attack of another package, or a threshold on its signal; None without either."""
+    made: object = plugin("attacks", name)
+    if made is None:
+        signal = plugin("signals", name)
+        return None if signal is None else SignalThreshold(name, signal)
+    attack: Attack = made() if isinstance(made, type) else made  # type: ignore[assignment]
+    checks.kind(attack, name, "score", "an attack")
+    return attack
+
+
+@dataclass(frozen=True)
+class SignalThreshold:
+    """Guess "member" if a signal of one's own is at least the best threshold on shadow records."""
+
+    name: str
+    """Name of the signal."""
+    signal: Callable[[Predictions], Floats]
+    """Return a number per record, (n,), higher for what looks more like a member."""
+
+    variant = ""
+
+    thresholds = "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return each target's signal, (n,), with the threshold learnt on shadow records."""
+        if not isinstance(observation, PredictionObservation):
+            return Skipped(self.name, "needs the full prediction vectors")
+        rows = observation.rows
+        own = observation.shadow_rows
+        if rows is None or own is None or observation.shadow is None:
+            return Skipped(self.name, "needs shadow records with known membership")
+        seen, known = (
+            checks.floats(self.signal(x.source), self.name, length=len(x.source.labels))[x.index]
+            for x in (rows, own)
+        )
+        shadow = replace(observation.shadow, signals={self.name: known})
+        observed = replace(observation, signals={self.name: seen}, shadow=shadow)
+        return Threshold(self.name, per_class=False).score(observed, rng)
 
 
 def single_record_attacks(design: Design) -> tuple[Attack, ...]:

@@ -172,9 +172,15 @@ def settle_units(
         )
         target = replace(target, unit=checks.frozen(unit))
     if features is None:
-        target, said = _with_neighbours_in_order(target)
+        values = np.asarray(target.values, np.float64)
+        if not target.logits:
+            values = np.log(np.maximum(values, _LEAST))
+        # Centred log-probabilities equal centred logits, so both kinds are compared on one scale.
+        values = values - values.mean(axis=1, keepdims=True)
+        unit, said = units_in_order(values, target.labels, target.member, target.unit)
         warnings += said
-        unit = target.unit
+        if unit is not None:
+            target = replace(target, unit=checks.frozen(unit))
     # One row per unit: distant views of a record may not all be joined, so what is left is tested.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
     together = _of_unnamed_people(one_each, resolved)
@@ -231,37 +237,45 @@ _STANDARD_ERRORS = 3.0
 """Smallest difference of the sides' shares of repeated units, in standard errors."""
 
 
-def _with_neighbours_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
-    """Return the predictions with adjacent rows of one person or block as units, and warnings."""
-    values = np.asarray(target.values, np.float64)
-    if not target.logits:
-        values = np.log(np.maximum(values, _LEAST))
-    # Centred log-probabilities equal centred logits, so both kinds are compared on one scale.
-    values = values - values.mean(axis=1, keepdims=True)
+def units_in_order(
+    points: Floats, group: Ints, member: Bools, unit: Ints | None
+) -> tuple[Ints | None, list[str]]:
+    """Return units with adjacent rows of one person or block, (n,), and warnings.
+
+    Parameters
+    ----------
+    points : ndarray of float, shape (n, d)
+        A model's answer to each row, in the order of the file.
+    group : ndarray of int, shape (n,)
+        Class of each row.
+    member : ndarray of bool, shape (n,)
+        The side of each row.
+    unit : ndarray of int, shape (n,), optional
+        Units that are known, which are joined to those found.
+    """
     warnings = []
-    people = people_in_order(values, target.labels, target.member)
+    people = people_in_order(points, group, member)
     if people is not None:
         linked = int(np.count_nonzero(repeated_rows(people)))
-        unit = people if target.unit is None else units.join_units(people, target.unit)
-        n_units = checks.n_distinct(unit)
+        unit = people if unit is None else units.join_units(people, unit)
         warnings.append(
             f"{linked:,} of {len(people):,} rows stand next to others of their class and side that "
             "are answered far more alike than rows a few dozen places away, as several rows of one "
-            f"person are: such rows count as one, so that {n_units:,} units are left; {WAY_OUT}"
+            f"person are: such rows count as one, so that {checks.n_distinct(unit):,} units are "
+            f"left; {WAY_OUT}"
         )
-        target = replace(target, unit=checks.frozen(unit))
     # Dependence within the people that were just found does not count as that of a block.
-    blocks = blocks_in_order(values, target.labels, target.member, target.units)
+    known = np.arange(len(points)) if unit is None else unit
+    blocks = blocks_in_order(points, group, member, known)
     if blocks is not None:
-        unit = blocks if target.unit is None else units.join_units(blocks, target.unit)
+        unit = blocks if unit is None else units.join_units(blocks, unit)
         warnings.append(
             "members and non-members stand in stretches in the file, longer than single rows would "
             "by chance, and the answers to neighbours in a stretch depend on each other, as those "
             f"of a recording or of one person do: {checks.n_distinct(unit):,} blocks of such rows "
             f"count as units; {WAY_OUT}"
         )
-        target = replace(target, unit=checks.frozen(unit))
-    return target, warnings
+    return unit, warnings
 
 
 _LEAST = 1e-4

@@ -22,6 +22,7 @@ from privacygauge.kinds.command import Command, Group, Program, Tool
 from privacygauge.kinds.request import Request, is_copied
 from privacygauge.runs.folder import place_text, require_local, url_of
 from privacygauge.runs.options import Role
+from privacygauge.runs.plugins import plugin_code
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
@@ -259,6 +260,9 @@ def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
             value = tuple(x for part in parts for x in part if x or not asked.split) or f.default
         elif isinstance(value, Path):
             value = place_text(value)
+        elif asked.role is Role.CODE and isinstance(value, str) and value not in asked.offers:
+            # The name of another package's code becomes that code, which a run compares.
+            value = plugin_code(f"{f.name}s", value) or value
         found[f.name] = value
     return found
 

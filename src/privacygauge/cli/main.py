@@ -18,6 +18,7 @@ from typer.exceptions import Abort, TyperException
 
 from privacygauge.cli.commands import add_all, print_help
 from privacygauge.cli.runs import register, report, resume, runs, worker
+from privacygauge.cli.short_help import shorten_help
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.kinds.request import HelpGroup
@@ -91,6 +92,7 @@ def command_of(app: typer.Typer) -> Any:
     """Return the click command of an app, with options from a file for all of its commands."""
     found = typer.main.get_command(app)
     add_config(found)
+    shorten_help(found)
     return found
 
 
@@ -110,6 +112,9 @@ def run() -> int:
         return _fail(
             f"this needs {error.name}, which is not installed: pip install 'privacygauge[{extra}]'"
         )
+    except PermissionError as error:
+        # Python asks whether a file is there, and raises where a folder above it is closed.
+        return _fail(f"{error.filename} cannot be reached: {error.strerror}")
     except MemoryError:
         return _fail("there is not enough memory for this: give fewer records, or more memory")
     except BrokenPipeError:
@@ -117,6 +122,11 @@ def run() -> int:
         # flushes the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    try:
+        # Here, where a reader who is gone, such as head, is no error: Python would print one.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if code == 130:
         # Typer turns an interruption into a code; raised again, it ends like any other one.
         raise KeyboardInterrupt
@@ -212,7 +222,7 @@ def _read_options(context: typer.Context, config: Path | None) -> None:
     # Options of the command by their flags, and its arguments by their names.
     known: dict[str, Parameter] = {}
     for parameter in context.command.params:
-        if "--config" in parameter.opts or "--help" in parameter.opts:
+        if {"--config", "--help", "--help-all"} & {*parameter.opts}:
             continue
         # An argument is called what stands for it in --help, or the name of its field.
         of_argument = [str(getattr(parameter, "metavar", None) or parameter.name)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from json import dumps
+from os import environ
 from pathlib import Path
 
 from rich.console import Console
@@ -21,7 +22,10 @@ from privacygauge.report.values import CheckedLimit, Report, Severity
 from privacygauge.runs.folder import place_text
 from privacygauge.runs.results import check_writable, require_free, write_results
 
-SECONDS = 60.0
+VARIABLE = "PRIVACYGAUGE_PROGRESS"
+"""Environment variable with the seconds between lines of progress, for programs that show them."""
+_SECONDS = environ.get(VARIABLE, "")
+SECONDS = float(_SECONDS) if _SECONDS.isdecimal() else 60.0
 """Shortest time in seconds between lines of progress without a terminal."""
 
 
@@ -201,7 +205,11 @@ def never_exceeded(limits: Collection[Limit]) -> list[str]:
 
 
 def _exceeded_text(report: Report, limit: Limit) -> str:
-    found = report.numbers.get(limit.metric)
+    return exceeded_text(report.numbers.get(limit.metric), limit)
+
+
+def exceeded_text(found: float | None, limit: Limit) -> str:
+    """Return a line if a number is above its limit, or None, and so unknown; else nothing."""
     if found is None:
         return f"{limit.metric} was not computed, so its limit cannot be checked"
     if found > limit.value:

@@ -72,6 +72,9 @@ def _is_instance(value: object, needed: type | tuple[type, ...] | str) -> bool:
     # A class has the methods of its instances, but is not one of them.
     if isinstance(value, type):
         return False
+    # An array has the methods of a number, and is one only without axes.
+    if isinstance(needed, str) and isinstance(value, np.ndarray) and value.ndim:
+        return False
     return hasattr(value, needed) if isinstance(needed, str) else isinstance(value, needed)
 
 
@@ -89,6 +92,7 @@ _SHORT = 60
 
 def below_one(value: float, name: str) -> None:
     """Refuse a value that is not in [0, 1)."""
+    kind(value, name, "__float__", "a number in [0, 1)")
     if not 0.0 <= value < 1.0:
         raise InputError(f"{name} must be in [0, 1), got {value}")
 
@@ -104,6 +108,7 @@ def at_least(least: float, /, **numbers: float) -> None:
 def positive(**numbers: float) -> None:
     """Refuse numbers, given by name, that are not finite and above 0."""
     for name, number in numbers.items():
+        kind(number, name, "__float__", "a finite number above 0")
         # A single chain: it is False for NaN as well.
         if not 0 < number < math.inf:
             raise InputError(f"{name} must be finite and above 0, got {number}")

@@ -37,12 +37,17 @@ class Cut:
 class Split:
     """Cross-fitting: each part of the units is guessed by the best threshold of the other part.
 
+    Where chance explains that the best one is better than guessing, the middle of the other part's
+    scores is taken in its place.
+
     Notes
     -----
     Every guess is independent of its own row's secret, and the accuracy is unbiased. But each part
-    chooses the other's threshold, so the errors of the two parts are correlated if the score
-    carries no information: in 12,000 such games (100, 400 and 2,000 rows), a 95% interval was above
-    one half in 3.2% and below it in 1.4%, against 2.3% and 2.5% for a fixed threshold.
+    chooses the other's threshold: where both choices are no more than chance and happen to agree,
+    both parts are right too often. Of four attacks on 500 members and 500 non-members that know
+    nothing, one had jointly valid 95% intervals above one half in 5.2% of 600 games, against 2.25%
+    of 800 games now and the nominal 2.5%. Chance is the one-sided test of Kolmogorov and Smirnov
+    at 5%; rows of one unit count once in it.
     """
 
     share: float = 0.5
@@ -67,8 +72,19 @@ class Split:
                     "too few targets to split: each part needs members and non-members"
                 )
             cut = best_threshold(score[secret], score[~secret])
+            lead = np.mean(score[secret] >= cut) - np.mean(score[~secret] >= cut)
+            n_in, n_out = (len(np.unique(transcript.unit[~part][x])) for x in (secret, ~secret))
+            if np.exp(-2 * lead**2 * n_in * n_out / (n_in + n_out)) > _BY_CHANCE:
+                # The score that splits the rows most evenly, those at or above it from the others.
+                distinct, count = np.unique(score, return_counts=True)
+                above = np.cumsum(count[::-1])[::-1]
+                cut = float(distinct[np.abs(2 * above - len(score)).argmin()])
             guess[part] = transcript.score[part] >= cut
         return transcript.decided(guess, "cross-fitted threshold")
+
+
+_BY_CHANCE = 0.05
+"""Largest probability at which chance does not explain the best threshold of a part."""
 
 
 def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bools:

@@ -7,6 +7,7 @@ parallel, so that a further attack changes no other attack's numbers.
 from __future__ import annotations
 
 import hashlib
+from typing import TypeAlias
 
 import numpy as np
 
@@ -41,6 +42,28 @@ def stream(seed: int, *roles: str | int) -> np.random.Generator:
     digest = hashlib.sha256(text.encode()).digest()
     key = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 32, 4)]
     return np.random.default_rng(np.random.SeedSequence([non_negative(seed), *key]))
+
+
+Seed: TypeAlias = "int | np.random.Generator | np.random.RandomState"
+"""A seed, or a generator of numpy that draws one."""
+
+
+def drawn_seed(seed: Seed) -> int:
+    """Return a seed as an integer; a generator of numpy draws it, and so gives another each time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> drawn_seed(7)
+    7
+    >>> drawn_seed(np.random.default_rng(0)) == drawn_seed(np.random.default_rng(0))
+    True
+    """
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**32))
+    if isinstance(seed, np.random.RandomState):
+        return int(seed.randint(2**32, dtype=np.uint32))
+    return non_negative(seed)
 
 
 def non_negative(seed: int) -> int:

@@ -205,6 +205,22 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
     return array.reshape(shape, order="F" if by_column else "C")
 
 
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,  # HeadError among them
+    NotImplementedError,
+    MemoryError,
+    IndexError,
+    OverflowError,
+    RuntimeError,
+)
+"""Errors that zipfile, zlib and the reading of an array may raise on a damaged archive."""
+
+
 def read_npz(path: Path) -> Content:
     """Return the arrays of an existing npz file.
 
@@ -213,20 +229,6 @@ def read_npz(path: Path) -> Content:
     InputError
         One line: the file, the fault, and the way out.
     """
-    # What zipfile, zlib and the reading of an array may raise on a damaged archive.
-    damaged = (
-        zipfile.BadZipFile,
-        zlib.error,
-        struct.error,
-        EOFError,
-        OSError,
-        ValueError,  # HeadError among them
-        NotImplementedError,
-        MemoryError,
-        IndexError,
-        OverflowError,
-        RuntimeError,
-    )
     try:
         with path.open("rb") as stream:
             # A single array begins as an npy file does, an archive as a zip file.
@@ -259,7 +261,7 @@ def read_npz(path: Path) -> Content:
                 return {name: _member(archive, info, path) for name, info in members.items()}
     except (InputError, PermissionError):
         raise
-    except damaged as error:
+    except _DAMAGED as error:
         raise InputError(f"{path} is damaged or no npz file ({damage(error)})") from error
 
 
@@ -395,6 +397,62 @@ def first_texts(path: Path, n: int) -> dict[str, list[str | None]]:
     except PARQUET_DAMAGE:
         pass
     return {}
+
+
+def first_values(path: Path, n: int) -> dict[str, list[Any]]:
+    """Return the first `n` values of each column of a parquet file.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, buffer_size=PART, pre_buffer=False) as file:
+            names = file.schema_arrow.names
+            require_once(path, names)
+            found: dict[str, list[Any]] = {name: [] for name in names}
+            for batch in file.iter_batches(n, use_threads=False):
+                found = batch.to_pydict()
+                break
+            return found
+    except (InputError, PermissionError):
+        raise
+    except PARQUET_DAMAGE as error:
+        raise InputError(f"{path} is damaged or no parquet file ({damage(error)})") from error
+
+
+def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays in an npz or npy file by name, without reading the values.
+
+    The array of an npy file is called "".
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or holds Python objects.
+    """
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(_MAGIC)) == _MAGIC:
+                stream.seek(0)
+                return {"": read_head(stream)[0]}
+            stream.seek(0)
+            with zipfile.ZipFile(stream) as archive:
+                found = {}
+                for info in archive.infolist():
+                    if info.filename.endswith(".npy"):
+                        with archive.open(info) as member:
+                            name = info.filename.removesuffix(".npy")
+                            found[name] = read_head(member)[0]
+                return found
+    except _DAMAGED as error:
+        raise InputError(
+            f"{path} is damaged or no npz file of plain arrays ({damage(error)}): write it with "
+            "numpy.savez"
+        ) from error
 
 
 def _readable(table: pa.Table) -> pa.Table:

@@ -40,6 +40,9 @@ class CanaryScores:
 CanariesLike = CanaryScores | str | Path | Mapping[str, ArrayLike] | FrameLike
 """Input types of `as_canaries`."""
 
+ARRAYS = '{"score": ..., "member": ...}'
+"""Form in which audits take arrays of scores."""
+
 _NEEDED = ("score", "member")
 
 
@@ -104,7 +107,7 @@ def as_canaries(
     if not hasattr(frame, "columns"):
         raise InputError(
             f"{name} must be a path, a mapping of arrays or a data frame, got "
-            f"{type(given).__name__}"
+            f"{type(given).__name__}: arrays go together, as {ARRAYS}"
         )
     return _of_columns(_of_frame(frame, unit), name, unit)
 

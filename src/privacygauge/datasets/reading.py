@@ -31,6 +31,7 @@ from privacygauge.runs.folder import copy_object, place_text, scratch, url_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """Endings of files of JSON lines."""
@@ -200,6 +201,82 @@ def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> 
     return found
 
 
+def first_rows(path: Path, n: int = _FIRST) -> dict[str, list[Any]]:
+    """Return the columns of a table with their first values, without reading the whole file.
+
+    Values of csv files are texts, as written; but a decimal comma is a point, and a word for a
+    missing value among numbers is an empty text.
+
+    Parameters
+    ----------
+    path : Path
+        A csv, tsv, parquet or jsonl file, packed or not.
+    n : int
+        Number of rows.
+
+    Raises
+    ------
+    InputError
+        One line: the file, the fault, and the way out.
+    """
+    import pandas as pd
+
+    with _readable(path, "table"):
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty")
+        if path.name.lower().endswith(".parquet"):
+            return archives.first_values(path, n)
+        beginning = _beginning(path, _BEGINNING)
+    if len(beginning) == _BEGINNING:
+        beginning = beginning[: beginning.rfind("\n") + 1]
+    if is_csv(path):
+        try:
+            separator = separator_in(beginning, path)
+            with fields_of_any_length():
+                given = csv.reader(io.StringIO(beginning, newline=""), delimiter=separator)
+                header, *rows = [*itertools.islice(filter(None, given), n + 1)] or [[]]
+        except csv.Error as error:
+            raise InputError(f"{path} is damaged or no csv file ({error})") from error
+        padded = [row + [""] * (len(header) - len(row)) for row in rows]
+        columns = {name: [row[place] for row in padded] for place, name in enumerate(header)}
+        for name, texts in columns.items():
+            there = [text for text in texts if text.strip() and text not in MISSING]
+            pointed = None if separator == "," else _with_points(pd.Series(there, dtype=str))
+            # Numbers as `read_content` reads them; other texts stay as they are.
+            if pointed is not None or all(is_number(text) for text in there):
+                read = dict(zip(there, there if pointed is None else pointed, strict=True))
+                columns[name] = [read.get(text, "") for text in texts]
+        return columns
+    lines = [line for line in beginning.split("\n") if line.strip()][:n]
+    objects = [_object(line, path, number) for number, line in enumerate(lines, 1)]
+    names = dict.fromkeys(name for row in objects for name in row)
+    return {name: [row.get(name) for row in objects] for name in names}
+
+
+def _with_points(texts: pd.Series) -> pd.Series | None:
+    """Return texts of numbers with decimal commas with points instead; None if not all are such."""
+    if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
+        return texts.str.replace(".", "").str.replace(",", ".")
+    return None
+
+
+def require_utf8(path: Path) -> None:
+    """Refuse a text file in another encoding, wherever it shows, without keeping its text.
+
+    Raises
+    ------
+    InputError
+        One line: the file, the fault, and the way out.
+    """
+    with _readable(path, "table"):
+        try:
+            with csv_stream(path) as stream:
+                while stream.read(_BLOCK):
+                    pass
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+
+
 def separator_of(path: Path, given: str | None = None) -> str:
     """Return the separator of a csv file: the given one, or the one that its first lines show.
 
@@ -302,6 +379,28 @@ def csv_stream(path: Path) -> IO[str]:
         If a packed file is damaged or empty, or unpacks to more than `check_size` allows.
     """
     return _as_text(path, _unpack(path), "strict")
+
+
+def csv_text(path: Path, what: str) -> str:
+    """Return the text of a csv file as `csv_stream` opens it.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        Name of the file in messages, such as ``history``.
+
+    Raises
+    ------
+    InputError
+        One line: the file, the fault, and the way out.
+    """
+    with _readable(path, what):
+        try:
+            with csv_stream(path) as stream:
+                return stream.read()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
 
 
 def _as_text(path: Path, unpacked: bytes | None, errors: str) -> IO[str]:
@@ -591,9 +690,8 @@ def _read_table(
         for name, column in read.items():
             if column.dtype.kind not in "biuf" and name not in names:
                 texts = column[~column.isin(MISSING)].dropna().astype(str)
-                if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
-                    with_points = texts.str.replace(".", "").str.replace(",", ".")
-                    numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
+                if (pointed := _with_points(texts)) is not None:
+                    numbers[str(name)] = pointed.astype(np.float64).reindex(column.index)
         read = read.assign(**numbers)
         return read.assign(**_thousands(path, found, read, names, certain=bool(numbers)))
     try:
@@ -625,19 +723,101 @@ def _codes(path: Path, separator: str, read: pd.DataFrame) -> dict[str, pd.Serie
     ]
     large = [name for name in whole if (floats[name].abs() >= 2**53).any()]
     # Fractions may have leading zeros, such as 01.1, but no exponents that matter.
-    numbers = [str(name) for name, column in read.items() if column.dtype.kind in "iuf"]
+    numbers = [
+        str(name)
+        for name, column in read.items()
+        if column.dtype.kind in "iuf" and column.notna().any()
+    ]
     if not numbers or not (large or _may_hold_codes(path)):
         return {}
-    written = _read_csv(
-        path, sep=separator, usecols=numbers, dtype=str, keep_default_na=False, na_values=[""]
-    )
+    import pandas as pd
+    import pyarrow.compute as pc
+
     fractions = set(floats).difference(whole)
     return {
-        str(name): texts
-        for name, texts in written.items()
-        if texts.str.fullmatch(_LEADING_ZERO if name in fractions else _CODE, na=False).any()
-        or (name in large and texts.dropna().str.fullmatch(_BEYOND_FLOAT).any())
+        name: pd.Series(pd.array(texts, dtype="str"))
+        for name, texts in _as_written(path, separator, read, numbers).items()
+        if pc.any(_matches(texts, _LEADING_ZERO if name in fractions else _CODE)).as_py()
+        or (name in large and pc.any(_matches(texts, _BEYOND_FLOAT)).as_py())
     }
+
+
+def _as_written(
+    path: Path, separator: str, read: pd.DataFrame, names: Sequence[str]
+) -> dict[str, pa.ChunkedArray]:
+    """Return columns of a csv file as texts, with null for an empty field.
+
+    Arrow looks through texts ten times as fast as pandas does. What it refuses, such as rows that
+    are too short, is read by pandas.
+
+    Parameters
+    ----------
+    path, separator
+        As in `read_content`.
+    read : pandas.DataFrame
+        The file as pandas reads it.
+    names : sequence of str
+        Columns to return.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    # By place, with the header as a first row: pandas names the columns that have no name.
+    numbers = {str(name): i for i, name in enumerate(read.columns)}
+    places = {f"f{numbers[name]}": name for name in names}
+    unpacked = _unpack(path)
+    try:
+        table = arrow_csv.read_csv(
+            path if unpacked is None else pa.py_buffer(unpacked),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, autogenerate_column_names=True, block_size=_BLOCK
+            ),
+            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(places, pa.string()),
+                include_columns=[*places],
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        ).slice(1)
+    except (pa.ArrowException, KeyError):
+        table = None
+    if table is None or not _same_rows([table[place] for place in places], read[[*names]]):
+        texts = _read_csv(
+            path, sep=separator, usecols=[*names], dtype=str, keep_default_na=False, na_values=[""]
+        )
+        table = pa.Table.from_pandas(texts, preserve_index=False)
+        places = {name: name for name in names}
+    return {name: table[place] for place, name in places.items()}
+
+
+def _same_rows(texts: Sequence[pa.ChunkedArray], read: pd.DataFrame) -> bool:
+    """Return whether columns as written have the rows that pandas read.
+
+    A blank line may be a row to one and not to the other: then a gap stands where a value was
+    read, or the first column has other values.
+    """
+    import pandas as pd
+    import pyarrow.compute as pc
+
+    if len(texts[0]) != len(read):
+        return False
+    if any(
+        (pc.is_null(column).to_numpy() & read[name].notna().to_numpy()).any()
+        for column, name in zip(texts, read, strict=True)
+    ):
+        return False
+    written = pd.to_numeric(pd.Series(pd.array(texts[0], dtype="str")), errors="coerce")
+    first = pd.to_numeric(read.iloc[:, 0], errors="coerce")
+    # Two ways to read a fraction may differ in the last bit.
+    return bool((np.isclose(written, first, rtol=1e-9) | written.isna() | first.isna()).all())
+
+
+def _matches(texts: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
+    """Return whether each text matches a pattern as a whole; null for a gap."""
+    import pyarrow.compute as pc
+
+    return pc.match_substring_regex(texts, rf"\A(?:{pattern})\z")
 
 
 def _may_hold_codes(path: Path) -> bool:
@@ -653,11 +833,14 @@ def _may_hold_codes(path: Path) -> bool:
     digit = np.zeros(256, np.bool_)
     digit[[*b"0123456789"]] = True
     last = b"\n"
+    # Mostly the first rows show a code.
+    size = _HEAD
     with path.open("rb") as stream:
         if stream.read(2).startswith(_UTF16):
             return True
         stream.seek(0)
-        while block := stream.read(_BLOCK):
+        while block := stream.read(size):
+            size = _BLOCK
             found = np.frombuffer(last + block, np.uint8)
             left = found[:-2]
             middle = found[1:-1]
@@ -706,6 +889,8 @@ def _thousands(
     point, or drops zeros at the end, so that one in ten is shorter.
     """
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
     wanted = []
     for name, column in read.items():
@@ -727,16 +912,17 @@ def _thousands(
     if not wanted:
         return {}
     found = {}
-    texts = _read_csv(
-        path, sep=separator, usecols=wanted, dtype=str, keep_default_na=False, na_values=[""]
-    )
-    for name, column in texts.items():
+    for name, texts in _as_written(path, separator, read, wanted).items():
+        gaps = pc.is_in(texts, value_set=pa.array(sorted(MISSING), texts.type))
+        if not pc.all(pc.or_(gaps, _matches(texts, _THOUSANDS))).as_py():
+            continue
+        column = pd.Series(pd.array(texts, dtype="str"))
         there = column[~column.isin(MISSING)].dropna()
         points = there.str.count(r"\.")
         enough = (points > 0).sum() >= _ENOUGH_POINTS and (points == 0).any()
         if not (points > 0).any() or not (certain or (points > 1).any() or enough):
             continue
-        if there.str.fullmatch(_THOUSANDS).all() and not there.str.fullmatch(_CODE, na=False).any():
+        if not there.str.fullmatch(_CODE, na=False).any():
             numbers = pd.to_numeric(there.str.replace(".", "", regex=False))
             found[str(name)] = numbers.astype(np.float64).reindex(column.index)
     return found

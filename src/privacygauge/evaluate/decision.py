@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools
@@ -207,18 +208,19 @@ def _share(decisions: Decisions, rows: Bools, hit: Bools, hits: int, level: floa
 
 def _clustered_interval(decisions: Decisions, value: float, level: float) -> Estimate:
     right = (decisions.guess == decisions.secret).astype(np.float64)
-    # Influence of each row on the balanced accuracy, summed within units: the variance between
-    # units is the cluster-robust one, and value (1 - value) / variance is the effective number of
-    # rows.
+    # Influence of each row on the balanced accuracy, summed within units: value (1 - value) over
+    # the variance between units is the effective number of rows.
     influence = np.empty(len(decisions))
     for rows in (decisions.secret, ~decisions.secret):
         influence[rows] = (right[rows] - right[rows].mean()) / (2 * np.count_nonzero(rows))
-    of_units = units.sums(decisions.unit, influence)
-    n = len(of_units)
-    variance = float(np.sum(of_units**2)) * n / max(n - 1, 1)
+    variance, df = rates.clustered_variance(influence, decisions.unit, decisions.secret)
+    n = checks.n_distinct(decisions.unit)
     effective = float(n)
     if variance > 0:
-        effective = float(np.clip(value * (1 - value) / variance, 1, len(decisions)))
+        end = 0.5 + checks.level(level) / 2
+        # Student's quantile in place of the normal one, squared, since a variance is scaled.
+        effective = value * (1 - value) / variance * float(ndtri(end) / stdtrit(df, end)) ** 2
+        effective = float(np.clip(effective, 1, len(decisions)))
     low, high = rates.wilson(value * effective, effective, level)
     # Few units on a side estimate its variance badly, and units all guessed alike show none at all:
     # the limits are then widened to those of each side's exact interval.

@@ -249,6 +249,48 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
     return None
 
 
+_TIMES = 100
+"""Most non-members per member: beyond that hardly anything changes."""
+
+
+def fewest_nonmembers(n_in: int, each: float, average: float) -> int | None:
+    """Return how many non-members show an average leak beside so many members.
+
+    Parameters
+    ----------
+    n_in : int
+        Independent members, at least 1.
+    each : float
+        Level of each attack's interval, as in `smallest_average`.
+    average : float
+        Balanced accuracy of the leak, in (1/2, 1].
+
+    Returns
+    -------
+    int or None
+        Fewest non-members with which `smallest_average` is at most `average`; None where even a
+        hundred times as many as there are members are too few.
+
+    Examples
+    --------
+    >>> fewest_nonmembers(400, 0.99, 0.55), fewest_nonmembers(100, 0.99, 0.55)
+    (370, None)
+    """
+
+    def enough(n_out: int) -> bool:
+        least = smallest_average(n_in, n_out, each)
+        return least is not None and least <= average
+
+    low = 0
+    high = _TIMES * n_in
+    if not enough(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
 def _smallest(
     seen: Callable[[float], float], low: float, high: float, power: float
 ) -> float | None:

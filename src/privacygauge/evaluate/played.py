@@ -66,6 +66,8 @@ class Records:
     """Columns of the user's data; empty unless the user asked for them."""
     unit: Ints | None = None
     """(n,) Person behind each record; None if all are different people."""
+    people: NDArray[Any] | None = None
+    """(n,) Name of the person behind each record, as the user gave it; None if none was given."""
     vulnerability: Vulnerability | None = None
     """Vulnerability from models with and without each record; None if none were compared."""
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from privacygauge.core import checks, seeds, units
-from privacygauge.core.attacks.posterior import Estimator, RiskScore
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, play
@@ -152,7 +151,7 @@ def played_of(
 
 def risk_of(
     rounds: Sequence[Round],
-    estimator: Estimator | None,
+    attack: Attack,
     labels: Ints,
     seed: int,
     level: float,
@@ -161,23 +160,25 @@ def risk_of(
 ) -> tuple[Risk, Floats]:
     """Return the assessment of the privacy risk score, and the score of each target, (n,).
 
-    The assessment is on the `compared` targets, as in `audit`.
+    The assessment is on the `compared` targets, as in `audit`. Classes are described if the rounds
+    have a signal ``correctness``.
     """
-    attack = RiskScore(estimator=estimator)
     rngs = [seeds.stream(seed, "risk", number) for number in range(len(rounds))]
     whole = play(attack, rounds, rngs)
-    assert isinstance(whole, Play)  # predictions always have the signal and a shadow
+    assert isinstance(whole, Play)  # the signal and the shadow are there
     played = whole if compared is None else whole.on(compared)
     # Rounds may ask about targets in any order: the labels are in that of the file.
     order = whole.transcript.target
-    correct = np.empty(len(labels), np.bool_)
-    correct[order] = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     judged = played.transcript.target
+    correct = None
+    if "correctness" in rounds[0].observation.signals:
+        right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+        correct = in_file_order(right, order)[judged]
     found = assess_risk(
         played.transcript,
         attack.variant,
         stratum=labels[judged],
-        correct=correct[judged],
+        correct=correct,
         rng=seeds.stream(seed, "risk", "bootstrap"),
         level=level,
     )

@@ -206,6 +206,39 @@ def standard_error_of_units(influence: Floats, unit: Ints) -> float:
     return float(np.sqrt(np.sum(of_units**2) * n / max(n - 1, 1)))
 
 
+def clustered_variance(influence: Floats, unit: Ints, member: Bools) -> tuple[float, float]:
+    """Return the variance of a statistic, clustered by unit, and its degrees of freedom.
+
+    Parameters
+    ----------
+    influence : ndarray of float, shape (n,)
+        Influence of each row on the statistic, with mean 0 on each side.
+    unit : ndarray of int, shape (n,)
+        Independent unit of each row; its rows are summed.
+    member : ndarray of bool, shape (n,)
+        Side of each row.
+
+    Notes
+    -----
+    A unit with a large share of a side pulls the side's mean towards itself: its contribution is
+    too small by the square root of one minus its share (HC2, MacKinnon and White 1985). Units of
+    unequal size are worth fewer degrees of freedom, which follow from the kurtosis of the
+    contributions, 3 for normal errors of equal units (Satterthwaite 1946). At least 1 of them.
+    """
+    part = np.array(influence, np.float64)
+    _, index = np.unique(unit, return_inverse=True)
+    for side in (member, ~member):
+        of_side = index[side]
+        share = (np.bincount(of_side) / len(of_side))[of_side]
+        part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
+    squares = np.bincount(index, weights=part) ** 2
+    variance = float(squares.sum())
+    if variance <= 0.0:
+        return 0.0, 1.0
+    df = 3.0 * variance**2 / float(np.sum(squares**2))
+    return variance, max(min(df, len(squares) - 1.0), 1.0)
+
+
 def on_logit_scale(value: float, half: float, level: float, n: int, method: str) -> Estimate:
     """Return a number in (0, 1) with an interval of half-width `half`, made on the logit scale."""
     # Delta method: the derivative of the logit is 1 / (value (1 - value)).

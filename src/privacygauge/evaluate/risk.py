@@ -90,7 +90,7 @@ def assess_risk(
     transcript: Transcript,
     estimator: str,
     stratum: Ints,
-    correct: Bools,
+    correct: Bools | None,
     rng: np.random.Generator,
     level: float = 0.95,
     notes: Sequence[str] = (),
@@ -105,8 +105,8 @@ def assess_risk(
         Name of the estimator, as reports print it.
     stratum : ndarray of int, shape (m,)
         Class of each row.
-    correct : ndarray of bool, shape (m,)
-        Whether the model predicts the class of the row.
+    correct : ndarray of bool, shape (m,), or None
+        Whether the model predicts the class of the row; None for no description of the classes.
     rng : numpy.random.Generator
         Draws the bootstrap samples and the halves of the members.
     level : float
@@ -127,8 +127,13 @@ def assess_risk(
     first = (rng.random(int(numbers.max()) + 1) < 0.5)[numbers]
     # Effective share of independent rows, one for both sides.
     worth = sum(transcript.independent) / len(score)
-    classes = _classes(
-        score, secret, stratum=stratum, correct=correct, for_risk=everyone, for_error=everyone
+    classes, halved = (
+        ()
+        if correct is None
+        else _classes(
+            score, secret, stratum=stratum, correct=correct, for_risk=risk_rows, for_error=others
+        )
+        for risk_rows, others in ((everyone, everyone), (first, ~first))
     )
     cuts = []
     for cut in CUTS:
@@ -138,9 +143,6 @@ def assess_risk(
     # As in the paper, risk and error come from the same members. They then share their noise, and
     # are correlated even if nothing leaks: the interval is widened to cover the correlation of
     # disjoint halves of the members, which share none.
-    halved = _classes(
-        score, secret, stratum=stratum, correct=correct, for_risk=first, for_error=~first
-    )
     published, apart = (
         correlation(
             np.array([row.mean_risk for row in rows]),

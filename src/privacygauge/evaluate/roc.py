@@ -130,23 +130,10 @@ def area_of_curve(curve: Roc, level: float = 0.95, repeated: Transcript | None =
     inside, outside = placements(curve)
     value = float(inside.mean())
     if repeated is not None:
-        # A unit with a large share of a side pulls the side's mean towards itself: its contribution
-        # is too small by the square root of one minus its share (HC2, MacKinnon and White 1985).
-        part = influences(repeated, curve)
-        _, index = np.unique(repeated.unit, return_inverse=True)
-        for side in (repeated.secret, ~repeated.secret):
-            unit = index[side]
-            share = (np.bincount(unit) / len(unit))[unit]
-            part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
-        # Rows of one unit move together: DeLong's placements are summed by unit.
-        squares = np.bincount(index, weights=part) ** 2
-        n = len(squares)
-        variance = float(squares.sum())
-        # Satterthwaite: units of unequal size are worth fewer degrees of freedom, which follow from
-        # the kurtosis of the contributions, 3 for normal errors of equal units.
-        df = 1.0
-        if variance > 0.0:
-            df = max(min(3.0 * variance**2 / float(np.sum(squares**2)), n - 1.0), 1.0)
+        variance, df = rates.clustered_variance(
+            influences(repeated, curve), repeated.unit, repeated.secret
+        )
+        n = checks.n_distinct(repeated.unit)
     else:
         n = curve.n_in + curve.n_out
         parts = []

@@ -1,4 +1,4 @@
-"""Hooks for training code: scikit-learn, the Hugging Face Trainer, MLflow."""
+"""Hooks for training code: scikit-learn, the Hugging Face Trainer, MLflow, Weights & Biases."""
 
 import lazy_loader
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import nullcontext
 from importlib import import_module
 
-from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
+from privacygauge.hooks.measures import tracked_numbers
 from privacygauge.report import render
 from privacygauge.report.reported import Reported
 
@@ -51,16 +50,7 @@ def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
     # An active run belongs to the caller and is left open.
     active = mlflow.active_run()
     with mlflow.start_run() if active is None else nullcontext(active) as run:
-        for measure in report.measures:
-            found = measure.found
-            if isinstance(found, Skipped):
-                continue
-            # MLflow accepts no @ in a name.
-            name = f"{prefix}/{measure.name.replace('@', '_at_')}"
-            metrics = {name: float(found.value if isinstance(found, Estimate) else found)}
-            if isinstance(found, Estimate):
-                metrics |= {f"{name}.low": found.low, f"{name}.high": found.high}
-            mlflow.log_metrics({key: x for key, x in metrics.items() if math.isfinite(x)})
+        mlflow.log_metrics(tracked_numbers(report, prefix))
         mlflow.set_tag(f"{prefix}.verdict", report.verdict.headline)
         mlflow.log_text(render.page(report), f"{prefix}/report.html")
         mlflow.log_text(render.as_json(report), f"{prefix}/report.json")

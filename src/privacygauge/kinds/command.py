@@ -6,13 +6,14 @@ command line is made of them, and so are ``resume``, ``register`` and the docume
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 from privacygauge.kinds.request import Metric, R
 
 if TYPE_CHECKING:
+    from privacygauge.kinds.dropped import DroppedFile, Recognised
     from privacygauge.kinds.session import Work
     from privacygauge.report.reported import Reported
 
@@ -45,6 +46,8 @@ class Command(Generic[R]):
     """Default folder of the results; None if nothing is written by default."""
     tables: tuple[str, ...] = ()
     """Names of the files that it may write next to report.html and report.json."""
+    recognise: Callable[[Sequence[DroppedFile]], Sequence[Recognised]] | None = None
+    """Recognises the files of one drop, for ``privacygauge open``; None if files are not enough."""
 
     @property
     def files(self) -> tuple[str, ...]:

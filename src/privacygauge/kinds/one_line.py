@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+from privacygauge.errors import InputError
+from privacygauge.kinds.progress import shown_progress
 from privacygauge.kinds.session import Session
 from privacygauge.runs.options import Options
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _SESSION = "session"
@@ -22,13 +26,14 @@ KEEPING = (*NO_RUN, "progress")
 """Settings that an audit without models to train, or to ask, has no use for."""
 _SETTINGS = {
     "command": "Name of the call, as the report prints it; default: that of this function.",
-    "seed": "Seed of all draws, at least 0.",
+    "seed": "Seed of all draws, at least 0, or a generator of numpy that draws one.",
     "level": "Level of every interval, in (0, 1).",
     "provenance": "Further lines for the report, by heading.",
     "run": "Folder that keeps the results; an interrupted audit resumes there.",
     "invocation": "Settings from which the run can be started again, kept in its folder.",
     "n_jobs": "Number of processes; default: one, or the setting of ``joblib.parallel_config``.",
-    "progress": "Called with the number of steps done and the total.",
+    "progress": "Called with the number of steps done and the total; default: a bar in a notebook, "
+    "None elsewhere. True for a bar everywhere, False for none.",
     "warnings": "Further warnings for the reader of the report.",
 }
 """Descriptions of the fields of a `Session` that a call can give."""
@@ -41,6 +46,7 @@ def one_line(
     *,
     command: str = "",
     without: tuple[str, ...] = (),
+    arrays: str = "",
 ) -> Callable[..., T]:
     """Return a function that runs an audit in one call.
 
@@ -56,6 +62,8 @@ def one_line(
         What the report calls it; default: `name`.
     without : tuple of str
         Fields of `Session` that the audit has no use for, so that the call refuses them.
+    arrays : str
+        Form in which the call takes arrays, for whoever gives them one by one.
 
     Returns
     -------
@@ -85,6 +93,9 @@ def one_line(
                 close = difflib.get_close_matches(key, known, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise TypeError(f"{name}() got an unexpected keyword argument {key!r}{hint}")
+        check_positions(name, own, data, named=further, arrays=arrays)
+        if "progress" in setting_names:
+            settings["progress"] = shown_progress(name, settings.get("progress"))
         session = Session(**{"command": command or name, **settings})
         return run(options(**asked), *data, session=session, **further)
 
@@ -110,6 +121,65 @@ def one_line(
         parameters, return_annotation=inspect.signature(run).return_annotation
     )
     return audit
+
+
+def check_positions(
+    name: str,
+    parameters: Sequence[inspect.Parameter],
+    data: Sequence[object],
+    *,
+    named: Collection[str] = (),
+    arrays: str = "",
+) -> None:
+    """Raise an `InputError` if a call has too many values by position, or lacks one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    parameters : sequence of inspect.Parameter
+        Its parameters.
+    data : sequence
+        Values by position.
+    named : collection of str
+        Names of the values given by keyword.
+    arrays : str
+        Form in which the call takes arrays.
+    """
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return
+    placed = [p for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    known = ", ".join(p.name for p in placed)
+    mend = f": arrays go together, as {arrays}" if arrays else ": give the others by their names"
+    if len(data) > len(placed):
+        raise InputError(
+            f"{name}() takes {known or 'nothing'} by position, not {len(data)} values{mend}"
+        )
+    both = [p.name for p in placed[: len(data)] if p.name in named]
+    if both:
+        raise InputError(f"{name}() got {both[0]} by position and by its name: give it once")
+    missing = [p.name for p in placed[len(data) :] if p.default is p.empty and p.name not in named]
+    if missing:
+        raise InputError(f"{name}() needs {' and '.join(missing)}: it takes {known}")
+
+
+def by_position(arrays: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator with which a call tells in one line how its values are given.
+
+    `arrays` as in `one_line`.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        parameters = list(inspect.signature(function).parameters.values())
+
+        @functools.wraps(function)
+        def call(*data: P.args, **named: P.kwargs) -> T:
+            check_positions(function.__name__, parameters, data, named=named, arrays=arrays)
+            return function(*data, **named)
+
+        return call
+
+    return decorate
 
 
 def _entry(f: Field[Any], text: str) -> Iterator[str]:

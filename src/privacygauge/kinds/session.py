@@ -29,7 +29,7 @@ class Session:
     command: str = "privacygauge"
     """Name of the command or call, as the report prints it."""
     seed: int = 0
-    """Seed of all random draws."""
+    """Seed of all random draws; a generator of numpy draws one."""
     level: float = 0.95
     """Level of every interval, in (0, 1)."""
     provenance: Mapping[str, str] | None = None
@@ -47,7 +47,8 @@ class Session:
 
     def __post_init__(self) -> None:
         checks.level(self.level)
-        seeds.non_negative(self.seed)
+        # Any call may give a generator where it takes a seed; the report names the seed it drew.
+        object.__setattr__(self, "seed", seeds.drawn_seed(self.seed))
 
     def origin(
         self,

@@ -23,6 +23,8 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
 from privacygauge.evaluate.detectable import smallest_auc
 from privacygauge.evaluate.rates import BothSides, both_sides
+from privacygauge.kinds.one_line import by_position
+from privacygauge.kinds.progress import shown_progress
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.language.texts import components, connected_rows, plain_texts
 from privacygauge.runs.execute import Progress
@@ -104,6 +106,7 @@ class AnswerAudit:
         return "\n".join([first, *lines])
 
 
+@by_position()
 def audit_answers(
     ask: Callable[[str], str],
     members: TextRecordsLike,
@@ -112,7 +115,7 @@ def audit_answers(
     prompt: str = CONTINUE,
     question: str = MEMBERSHIP,
     columns: Columns | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     level: float = 0.95,
 ) -> AnswerAudit:
     r"""Audit how much a system that answers prompts gives away of the texts in its index.
@@ -131,8 +134,8 @@ def audit_answers(
         Prompt that asks whether the system has a text, with ``{text}`` for it.
     columns : Columns, optional
         Columns of files and frames, if they have other names.
-    progress : callable, optional
-        Called with the number of texts done and their total.
+    progress : callable or bool, optional
+        Called with the number of texts done and their total; see `shown_progress`.
     level : float
         Level at which all intervals hold jointly, in (0, 1).
 
@@ -158,6 +161,7 @@ def audit_answers(
     >>> audit_answers(ask, index, texts[45:]).leaks
     True
     """
+    tell = shown_progress("audit_answers", progress)
     for name, given, place in (
         ("prompt", prompt, "{beginning}"),
         ("question", question, "{text}"),
@@ -207,8 +211,8 @@ def audit_answers(
         # A short rest cannot hold as many words as verbatim needs, and must come back whole.
         needed[number] = min(VERBATIM, len(rest))
         said[number] = bool(_YES.match(answers[1]))
-        if progress is not None:
-            progress(number + 1, len(rows))
+        if tell is not None:
+            tell(number + 1, len(rows))
     # Bonferroni over the three tests.
     each = 1 - (1 - level) / _LOOKS
     [verbatim] = both_sides({"verbatim": longest >= needed}, member, unit, each)

@@ -1,1 +1,5 @@
 """Test-set reuse: how far a leaderboard's answers give away its hidden labels."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -133,11 +134,22 @@ class Trials:
 
     def accuracy(self, level: float = 0.95) -> Estimate:
         """Return the mean accuracy over trials with Student's interval, unbounded for one trial."""
-        return mean(self.accuracies, level, unit="trials")
+        return _within_scale(mean(self.accuracies, level, unit="trials"), most=1.0)
 
     def bias(self, level: float = 0.95) -> Estimate:
         """Return the mean accuracy above the baseline, with an interval as in `accuracy`."""
-        return mean(self.accuracies - self.baselines, level, unit="trials")
+        found = mean(self.accuracies - self.baselines, level, unit="trials")
+        return _within_scale(found, most=1.0 - float(self.baselines.min()))
+
+
+def _within_scale(found: Estimate, *, most: float) -> Estimate:
+    """Return an estimate whose interval ends at the largest possible value; as it is if unbounded.
+
+    No score is above 1. How far below 0 one may be differs by metric.
+    """
+    if not math.isfinite(found.high):
+        return found
+    return replace(found, high=max(found.value, min(found.high, most)))
 
 
 def trials(

@@ -32,6 +32,7 @@ from privacygauge.leaderboards.guards import DIRECT, Exact, guard_for, guard_nam
 from privacygauge.leaderboards.mechanism import Guard
 from privacygauge.leaderboards.metrics import ACCURACY, Metric, Values, chosen_metric, metric_bias
 from privacygauge.leaderboards.naive_bayes import LinearBayes
+from privacygauge.leaderboards.names import ID_COLUMNS
 from privacygauge.leaderboards.oracle import Holdout
 from privacygauge.leaderboards.priors import (
     FREQUENCIES,
@@ -263,7 +264,8 @@ def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Val
     Parameters
     ----------
     given : array_like of shape (n,), str or pathlib.Path
-        Labels; a file with one number per line, with or without a header, or an array file.
+        Labels; a file with one number per line, with or without a header, perhaps beside a column
+        ``id``, or an array file. Rows stay in the order of the file.
 
     Raises
     ------
@@ -293,7 +295,7 @@ def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:
 def _array(path: Path, name: str) -> NDArray[Any]:
     if path.suffix.lower() == ".npy":
         return read_array(path, name)
-    content = read_content(path, name)
+    content = read_content(path, name, names=ID_COLUMNS)
     if isinstance(content, Mapping):
         if name not in content and len(content) != 1:
             raise InputError(
@@ -301,10 +303,14 @@ def _array(path: Path, name: str) -> NDArray[Any]:
                 f"{checks.short_list(content)}"
             )
         return content[name] if name in content else next(iter(content.values()))
-    if content.shape[1] != 1:
-        raise InputError(f"{path} must have one column, the {name}, got {content.shape[1]}")
-    title = str(content.columns[0])
-    column = content.iloc[:, 0].to_numpy()
+    columns = [column for column in content.columns if column not in ID_COLUMNS]
+    if len(columns) != 1 or content.shape[1] > 2:
+        raise InputError(
+            f"{path} must have one column of {name}, perhaps beside id, got "
+            f"{checks.short_list(content.columns)}"
+        )
+    title = str(columns[0])
+    column = content[columns[0]].to_numpy()
     # The file has no header: its first label was read as one.
     return np.concatenate([[int(title)], column]) if title.isdecimal() else column
 
@@ -412,6 +418,8 @@ def contest_of(
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
     for name in attacks:
+        if name == Bisection.name:
+            raise InputError("bisection is played by itself where it applies: leave attacks out")
         if name not in ATTACKS:
             raise InputError(f"attack must be one of {', '.join(ATTACKS)}, got {name!r}")
     protected = tuple(guard_named(g) if isinstance(g, str) else g for g in guards)
@@ -424,7 +432,7 @@ def contest_of(
     if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
         raise InputError(
             f"metric {measure.name} is attacked by nb, and by bisection where it applies, without "
-            "logits: leave both out"
+            "logits: leave attacks and logits out"
         )
     truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
@@ -552,5 +560,6 @@ def summarise_contest(
 
 def _reach(r: AttackResult) -> tuple[float, float]:
     # By the final accuracy, not by the bias: an attack that discards a good model and starts from a
-    # guess gains more but ends lower.
-    return r.baseline + r.corrected.low, r.accuracy.value
+    # guess gains more but ends lower. What is certain counts first; where nothing is, the mean: an
+    # attack that gained nothing at all has the narrowest interval, and is not the strongest.
+    return r.baseline + max(r.corrected.low, 0.0), r.accuracy.value

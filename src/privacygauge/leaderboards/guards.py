@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln, logsumexp
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.mechanism import (
@@ -25,6 +26,7 @@ from privacygauge.leaderboards.mechanism import (
 )
 from privacygauge.leaderboards.metrics import ACCURACY, Metric, Values
 from privacygauge.leaderboards.names import GUARDS
+from privacygauge.runs.plugins import plugin
 
 # Sums with more terms are left to the bound without a sum, which costs a few nats.
 _TERMS = 100_000
@@ -602,6 +604,10 @@ def guard_named(text: str) -> Guard:
             return _PLAIN[word]
         if word in _COUNTED:
             return _COUNTED[word](int(number))
+        if word not in _NUMBERED and (make := plugin("guards", word)) is not None:
+            guard: Guard = make(*([float(number)] if number else []))
+            checks.kind(guard, word, "nats", "a guard")
+            return guard
         return _NUMBERED[word](float(number))
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):

@@ -34,6 +34,9 @@ METRICS = (
 )
 """Every kind of metric, with typical values of its numbers."""
 
+ID_COLUMNS = ("id", "ID", "Id")
+"""Names of a column that names the points of a test set."""
+
 ATTACKS = (
     "nb",
     "majority",

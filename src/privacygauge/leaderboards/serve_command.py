@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from contextlib import closing
@@ -14,7 +15,7 @@ import typer
 from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Group, Program
-from privacygauge.kinds.request import HelpGroup
+from privacygauge.kinds.request import HelpGroup, amounts
 from privacygauge.runs.folder import require_local
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ _SCOPE = (
 )
 _KEEP = "Keep the submitted labels in a new database, to score them again with rescore."
 _PROXY = "Address of a proxy in front, whose X-Forwarded-For is believed."
+_WATCHED = amounts("findings", "hints")
+_WATCH_LIMITS = (
+    "End with code 3 once METRIC is above VALUE: findings (accounts that stand out) or hints "
+    "(accounts worth a look). An account counts until it is hidden or shown. May be given several "
+    "times."
+)
 _FILE = "A name that ends in .csv or .jsonl; - writes JSON lines to the standard output."
 
 Database = Annotated[
@@ -174,9 +181,13 @@ def serve(context: typer.Context, asked: _ServeOptions) -> None:
         ) as board,
     ):
         running.log_to_stderr(asked.quiet)
-        print(introduction(board, running.address(listener)), flush=True)
-        print(cost(board), flush=True)
-        running.run(application(board, rates), listener, asked.proxy)
+        print(introduction(board), cost(board), sep="\n", flush=True)
+
+        def say_where() -> None:
+            print(f"Listening at {running.address(listener)}; Ctrl+C stops it", flush=True)
+
+        app = application(board, rates)
+        running.run(app, listener, when_ready=say_where, proxy=asked.proxy)
 
 
 @app.command()
@@ -304,9 +315,10 @@ def results(database: Database = "leaderboard.sqlite", json: options.Json = None
     found = ending(_connect(database))
     emit_rows([asdict(each) for each in found.results], json)
     if found.results:
+        ranks = "unknown, as all are level" if math.isnan(found.ranks) else f"{found.ranks:.2f}"
         print_line(
             f"Public less private: {found.mean_difference:+.4f} on average; rank correlation "
-            f"{found.ranks:.2f}; p-values are corrected for {len(found.results)} teams (Holm)"
+            f"{ranks}; p-values are corrected for {len(found.results)} teams (Holm)"
         )
 
 
@@ -398,15 +410,29 @@ def watch(
         float, options.text_option("--every", "SECONDS", "Between two looks.", shown=True)
     ] = 60.0,
     once: Annotated[bool, options.switch("--once", "Look once, and end.")] = False,
+    fail_above: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-above",
+            metavar="METRIC=VALUE",
+            autocompletion=options.names(*(f"{metric}=" for metric in _WATCHED)),
+            help=_WATCH_LIMITS,
+        ),
+    ] = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Look for attacks in the log while the contest runs, and print who stands out.
 
     Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
+
+    Example: privacygauge holdout serve watch --once --fail-above findings=0 --fail-above hints=0
     """
+    from privacygauge.cli.output import exceeded_text, parsed_limits, print_line
+
+    limits = parsed_limits(fail_above, _WATCHED)
     engine = _connect(database)
     from privacygauge.leaderboards.server.request_parsing import read_hidden
-    from privacygauge.leaderboards.server.watching import look
+    from privacygauge.leaderboards.server.watching import look, open_cases
 
     if not 0 < every < float("inf"):
         raise InputError(f"--every must be a number of seconds above 0, got {every:g}")
@@ -416,6 +442,12 @@ def watch(
             what = "worth a look, and no finding: " if alert.hint else ""
             said = f"{alert.account}: {what}{alert.reason} (p = {alert.p_value:.2g})"
             print(said, flush=True)
+        if limits:
+            numbers = open_cases(engine)
+            told = [exceeded_text(numbers[limit.metric], limit) for limit in limits]
+            if failures := [line for line in told if line]:
+                print_line("\n".join(f"privacygauge: {line}" for line in failures))
+                raise typer.Exit(3)
         if once:
             return
         time.sleep(every)
@@ -544,6 +576,11 @@ def rescore(
         )
     if found.left_out:
         print(f"Left out: {', '.join(found.left_out)}")
+    if found.renumbered:
+        print(
+            f"{found.renumbered:,} submissions have another number than on their receipts, since "
+            "the hidden accounts' are left out"
+        )
 
 
 @app.command()
@@ -555,6 +592,13 @@ def export(
             "--exact",
             "Add the exact scores, which no guard has answered, and the private ones once results "
             "are published.",
+        ),
+    ] = False,
+    private: Annotated[
+        bool,
+        options.switch(
+            "--private",
+            "Add the exact scores, the private ones and the teams' choices while the contest runs.",
         ),
     ] = False,
     answers: Annotated[
@@ -572,8 +616,13 @@ def export(
     Example: privacygauge holdout serve export history.csv
 
     Example: privacygauge holdout serve export history.csv --exact --answers answers.npz
+
+    Example: privacygauge holdout serve export history.csv --private
     """
-    from privacygauge.cli.output import check_json, emit_text
+    from sqlalchemy import select
+
+    from privacygauge.cli.output import check_json, emit_text, print_line
+    from privacygauge.leaderboards.server.database import BOARD, reading
     from privacygauge.leaderboards.server.standings import as_csv, as_json_lines, entries
 
     if file != "-" and not file.endswith((".csv", ".jsonl")):
@@ -583,14 +632,25 @@ def export(
     # Readable by the owner alone: the log shows more than the board.
     earlier = os.umask(0o077)
     try:
+        engine = _connect(database)
+        # What cannot be exported is refused before the first file is written.
+        text = form(entries(engine, exact=exact, private=private))
         if answers is not None:
-            _write_answers(database, answers)
-        emit_text(form(entries(_connect(database), exact=exact)), file, "FILE")
+            _write_answers(engine, answers)
+        emit_text(text, file, "FILE")
+        with reading(engine) as connection:
+            board = connection.execute(select(BOARD)).mappings().one()
+        if exact and not private and board["public"] is not None and not board["published"]:
+            print_line(
+                "The private scores are left out until privacygauge holdout serve publish: "
+                "whoever reads this file before the end would know them. To audit the contest "
+                "while it runs, ask for them: privacygauge holdout serve export --private"
+            )
     finally:
         os.umask(earlier)
 
 
-def _write_answers(database: str, answers: str) -> None:
+def _write_answers(engine: Engine, answers: str) -> None:
     """Write the kept labels, (k, points), the points' places and names, and the classes'."""
     import numpy as np
 
@@ -602,7 +662,6 @@ def _write_answers(database: str, answers: str) -> None:
 
     if not answers.endswith(".npz"):
         raise InputError(f"--answers must end in .npz, got {answers}")
-    engine = _connect(database)
     found, points = kept_answers(engine)
     every = labels_on(found, np.arange(len(points)))
     written: dict[str, Any] = {"predictions": every, POINTS: points}

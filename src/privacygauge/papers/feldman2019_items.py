@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.papers.feldman2019 import BIASES, CLASSES, PAPER, QUERIES, SIZES, TRIALS
+from privacygauge.papers.feldman2019 import (
+    BIASES,
+    CLASSES,
+    MORE_CLASSES,
+    PAPER,
+    QUERIES,
+    SIZES,
+    TRIALS,
+    point,
+)
 from privacygauge.papers.feldman2019 import CLASSES_4 as SLOPE_CLASSES
 from privacygauge.papers.feldman2019 import POINTS as SLOPE_POINTS
 from privacygauge.papers.feldman2019_logits import (
@@ -18,6 +28,8 @@ from privacygauge.papers.feldman2019_logits import (
     POINTS,
     RELATIVE,
     TOPS,
+    TWO_CLASSES,
+    WITHOUT_PRIOR,
 )
 from privacygauge.papers.feldman2019_logits import QUERIES as LOGIT_QUERIES
 from privacygauge.papers.table import Entry, Status, Table, items
@@ -28,6 +40,7 @@ from privacygauge.papers.verdict import (
     every,
     falls,
     grows,
+    larger,
     of_rows,
     stated_in,
 )
@@ -77,6 +90,65 @@ def _fewer_labels(data: str, attacked: str, queries: int | None = None) -> Claim
     return Claim(what, effect)
 
 
+def _of_priors(data: str, least_confident: str, column: str | None = None) -> tuple[Claim, ...]:
+    """Return the claims of section 1.1 on attacks with and without a prior.
+
+    At one number of queries, or at every one that the table has.
+    """
+    alone = f"{data}, {WITHOUT_PRIOR}"
+    binary = f"{data}, {TWO_CLASSES}"
+    rows = {
+        "the logits as prior": f"{data}, all points, all labels",
+        "the least confident points": f"{data}, {least_confident}, all labels",
+    }
+
+    def at_each(what: str, pairs: Sequence[tuple[str, str]]) -> Claim:
+        def effect(table: Table) -> Estimate | Skipped:
+            cells = next((row.cells for row in table.rows if row.label == alone), {})
+            columns = cells if column is None else (column,)
+            claims = [
+                larger(what, (more, at), (less, at)) for more, less in pairs for at in columns
+            ]
+            return every(what, claims).effect(table)
+
+        return Claim(what, effect)
+
+    return stated_in(
+        "1.1",
+        (
+            *(
+                at_each(f"{data}: {what} gain more than an attack without a prior", [(row, alone)])
+                for what, row in rows.items()
+            ),
+            at_each(
+                f"{data}: with a prior less is gained than on two classes without a prior",
+                [(binary, row) for row in rows.values()],
+            ),
+        ),
+    )
+
+
+def _further_slope(bias: float) -> Claim:
+    """Return the claim that theory's queries grow faster than the classes from 100 to 1,000."""
+    few = (f"bias {bias}, m 2", "theory")
+    some_ = (f"bias {bias}, m 100", "theory")
+    whole = (f"bias {bias}, slope", f"m 2 to {MORE_CLASSES:,}, theory")
+
+    def effect(table: Table) -> Estimate | Skipped:
+        found = [cell.ours for at in (few, some_, whole) if (cell := table.cell(*at)) is not None]
+        known = [one.value for one in found if isinstance(one, Estimate)]
+        if len(known) < 3:
+            return Skipped(str(bias), "not in this form")
+        first, middle, slope = known
+        # The queries at the last end, by the slope of the whole curve.
+        last = math.log(first) + slope * math.log(MORE_CLASSES / 2)
+        return point(
+            (last - math.log(middle)) / math.log(MORE_CLASSES / 100) - 1, "theory of both ends"
+        )
+
+    return Claim(str(bias), effect)
+
+
 def _on_own(figure: int) -> Callable[[Judgement], Judgement]:
     """Return the change of judgement for the reader's own logits, of any number of points.
 
@@ -92,6 +164,7 @@ def _on_own(figure: int) -> Callable[[Judgement], Judgement]:
                 _fewer_labels(OWN, attacked)
                 for attacked in ("all points", "a fifth least confident")
             )),
+            *_of_priors(OWN, "a fifth least confident"),
         )  # fmt: skip
     else:
         claims = (
@@ -127,6 +200,11 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                     for data in DATA_SETS.values()
                     for attacked in _ATTACKED
                 ),
+            ),
+            *(
+                claim
+                for data in DATA_SETS.values()
+                for claim in _of_priors(data, _ATTACKED[1], f"k {RELATIVE:,}")
             ),
         ),
     ),
@@ -178,16 +256,28 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     "feldman-fig4": Judgement(
         # The printed slopes are of curves whose classes the text does not name: not compared.
         quick=True,
-        claims=stated_in(
-            "5",
-            (
-                above(
-                    f"bias {bias}: queries grow faster than the classes",
-                    # A slope above 1 on logarithmic axes is growth faster than linear.
-                    (f"bias {bias}, slope", "m 2 to 100, simulation"),
-                    1,
-                )
-                for bias in BIASES
+        claims=(
+            *stated_in(
+                "5",
+                (
+                    above(
+                        f"bias {bias}: from 2 to 100 classes queries grow faster than the classes",
+                        # A slope above 1 on logarithmic axes is growth faster than linear.
+                        (f"bias {bias}, slope", "m 2 to 100, simulation"),
+                        1,
+                    )
+                    for bias in BIASES
+                ),
+            ),
+            # "Must indeed grow superlinearly" is said of any number of classes.
+            *stated_in(
+                "5, Figure 4",
+                (
+                    every(
+                        "from 100 to 1,000 they grow faster too, at every bias, by theory",
+                        [_further_slope(bias) for bias in BIASES],
+                    ),
+                ),
             ),
         ),
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from privacygauge.papers.feldman2019 import (
     PAPER,
     GivenTestSet,
     Series,
+    Uniform,
     n_trials,
     plays,
     point,
@@ -60,6 +62,8 @@ _NOTES_1 = (
     "The oracle shows the accuracy on all points. The attacker is not told what the points "
     "outside of the attack contribute: it takes the mean of the answers for it.",
     "The test set and the model are fixed: trials differ in the attacker's queries only.",
+    "Without a prior: the gain over a guess of an attacker who has no model, on the same test set, "
+    "and on as many points of two classes whose labels are drawn evenly.",
 )
 _QUICK = "Quick form: CIFAR-100, three restrictions, one number of queries, 3 trials."
 _NOTES_2 = (
@@ -72,6 +76,10 @@ _NOTES_2 = (
 )
 
 
+WITHOUT_PRIOR = "without a prior"
+"""Row of Figure 1 with the gain over a guess of an attacker without a model."""
+TWO_CLASSES = "two classes without a prior"
+"""Row of Figure 1 with the same on as many points of two classes, with labels drawn evenly."""
 PAPERS_SCAN = "NB less the scan from a random query"
 """Column of Figure 2 with NB's lead over the paper's own scan."""
 
@@ -190,9 +198,53 @@ def feldman_fig1(effort: Effort) -> Table:
         for one, analyst in asked + joint
     ]
     names = dict.fromkeys(one.restriction.data for one in attacked)
+    rows += [
+        row
+        for data in names
+        for row in _rows_without_prior(
+            data,
+            next(one.holdout for one in attacked if one.restriction.data == data),
+            queries,
+            effort,
+        )
+    ]
     orders = [row for data in names for row in _gain_rows(data, attacked, found, queries)]
     notes = effort.noted(_notes_for(_NOTES_1, attacked), _QUICK)
     return Table("feldman-fig1", f"{PAPER}, Figure 1", (*rows, *orders), notes)
+
+
+def _rows_without_prior(
+    data: str, holdout: Holdout, queries: tuple[int, ...], effort: Effort
+) -> list[Row]:
+    """Return the gains over a guess of attackers who know nothing, and of them on two classes."""
+    deals: Mapping[str, Callable[[np.random.Generator], Holdout]] = {
+        WITHOUT_PRIOR: GivenTestSet(holdout),
+        TWO_CLASSES: Uniform(len(holdout), 2),
+    }
+    series = [
+        Series(
+            label=f"{data}, {name}, {_column(k)}",
+            analyst=NaiveBayes(),
+            deal=deal,
+            k=k,
+            trials=n_trials(effort),
+        )
+        for name, deal in deals.items()
+        for k in queries
+    ]
+    # A run of its own beside that of the attackers with a model.
+    run = effort.shared(f"feldman-without-a-prior-{data}")
+    found = plays(series, replace(effort, run=run))
+    return [
+        Row(
+            f"{data}, {name}",
+            {
+                _column(k): Cell(None, found[f"{data}, {name}, {_column(k)}"].bias(LEVEL))
+                for k in queries
+            },
+        )
+        for name in deals
+    ]
 
 
 def _notes_for(notes: tuple[str, ...], attacked: list[AttackedTestSet]) -> tuple[str, ...]:

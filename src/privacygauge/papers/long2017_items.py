@@ -255,6 +255,9 @@ def _goes_along(one: str, other: str) -> Claim:
     return Claim(what, effect)
 
 
+_OF_GUESSES = ("accuracy", "precision")
+"""Columns of an attack's guesses: 1/2 by chance, and .51 to .59 in the paper's rows of Adult."""
+
 _MADE_UP = "made up, alpha 0.05, initial order"
 _ADULT = "Adult, alpha 0.05, initial order"
 _AGAIN = "Adult, alpha 0.05, recomputed order"
@@ -299,7 +302,8 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         margin=0.1,
         on=_OWN,
         claims=(
-            *stated_in("5.5, discussion", (_immune_record("untargeted", "distance"),)),
+            # An example from the purchases, which says nothing of other data.
+            _immune_record("untargeted", "distance"),
             *_rarely_found(_ATTACKS),
             *_nearly_always_found(_ATTACKS),
         ),
@@ -385,6 +389,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         # A correlation is no rate: the usual margin of 0.02 is too narrow for it.
         margins={"correlation": 0.1},
         relative=("mean PDTP",),
+        beside_chance=_OF_GUESSES,
         on=_OWN,
         claims=(
             *stated_in(
@@ -427,7 +432,10 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
     "long-table2-causes": Judgement(
-        same_data=("*",), margins={"correlation": 0.1}, relative=("mean PDTP",)
+        same_data=("*",),
+        margins={"correlation": 0.1},
+        relative=("mean PDTP",),
+        beside_chance=_OF_GUESSES,
     ),
     "long-table3": Judgement(
         same_data=("*",),
@@ -484,20 +492,12 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                     planted_claim(
                         above("made up: the DTP rises again, a saw", (_MADE_UP, "rises"))
                     ),
-                    below(
-                        "Adult: one removal brings the DTP below 1",
-                        (_ADULT, "after one removal"),
-                        1,
-                    ),
-                    above("Adult: the DTP rises again, a saw", (_ADULT, "rises")),
-                    above(
-                        "Adult, smoothing of 1 as described: a DTP above 1 at first",
-                        (_STATED, "DTP"),
-                        1,
-                    ),
                 ),
             ),
-            # The paper stops after one removal, and removes in the initial order.
+            # What the paper saw of the survey's records is an example, and no law for Adult's.
+            below("Adult: one removal brings the DTP below 1", (_ADULT, "after one removal"), 1),
+            above("Adult: the DTP rises again, a saw", (_ADULT, "rises")),
+            above("Adult, smoothing of 1: a DTP above 1 at first", (_STATED, "DTP"), 1),
             below("Adult: some stop is below 1", (_ADULT, "at the best stopping point"), 1),
             below(
                 "Adult, recomputed order: some stop is below 1",

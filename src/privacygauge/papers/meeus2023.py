@@ -21,6 +21,7 @@ from privacygauge.papers.verdict import (
     Claim,
     Judgement,
     above,
+    below,
     claim_of_equality,
     every,
     larger,
@@ -186,7 +187,10 @@ def _by_method(
 def _figure_3(
     name: str, number: str, ways: Mapping[str, Selector], default: str, effort: Effort
 ) -> Table:
-    """Return a figure with each method's lead over the default one, paired by record."""
+    """Return a figure with each method's lead over the default one, paired by record.
+
+    Beside it stands how many of its records are also those of the default method.
+    """
     found = _play_audit("Adult", SynthPop(), ways=ways, attacks=(QueryBased(),), effort=effort)
     rows = _rows(found, "Adult, SynthPop", {})
     # Method to the AUC of each of its records, by the record's row in the data.
@@ -201,7 +205,16 @@ def _figure_3(
         for group in found.groups
     }
     rows = [
-        Row(row.label, {**row.cells, f"less {default}": Cell(None, lead(of, aucs[default]))})
+        Row(
+            row.label,
+            {
+                **row.cells,
+                f"less {default}": Cell(None, lead(of, aucs[default])),
+                _COMMON: Cell(
+                    None, exact(float(len(of.keys() & aucs[default])), len(of), "counted")
+                ),
+            },
+        )
         for row, of in zip(rows, aucs.values(), strict=True)
     ]
     return _table(name, number, rows, effort)
@@ -360,8 +373,12 @@ ITEMS = items(
 _OTHERS = ("random", "rare value", "log-likelihood")
 _MEAN = "mean AUC"
 _MEDIAN = "median AUC"
+_COMMON = "records in common"
+"""Column of Figure 3: records that a way shares with the default one."""
 _ALIKE = 0.05
 """Margin of equality: mean AUCs that differ by less count as equal."""
+_HANDFUL = 5
+"""Most of ten records that may be other ones for the paper's "only a handful of records"."""
 
 
 HEADLINE = {"meeus-table2": 0.072, "meeus-table3": 0.052}
@@ -422,6 +439,7 @@ def _distance_wins(name: str) -> Judgement:
         same_data=("Adult*",),
         margin=0.05,
         relative=("deviation",),
+        beside_chance=(_MEAN,),
         on={"census": lambda judgement: replace(judgement, same_data=("*",))},
         claims=(
             *stated_in(places, (on_average(headline, list(leads.values()), lead - MARGIN),)),
@@ -489,7 +507,28 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     **{name: _distance_wins(name) for name in HEADLINE},
     "meeus-fig3a": Judgement(
         same_data=("*",),
-        claims=stated_in("6.3", _as_the_default(("k = 1", "k = 10", "k = 20", "k = 50"), "k = 5")),
+        # One claim of all: ways that choose the same ten records are equal by construction.
+        claims=stated_in(
+            "6.3",
+            (
+                every(
+                    f"every k finds records as much at risk as k = 5, within {_ALIKE:g}",
+                    _as_the_default(tuple(f"k = {k}" for k in NEIGHBOURS if k != 5), "k = 5"),
+                ),
+                every(
+                    f"at every k no more than {_HANDFUL} of the ten records are other ones",
+                    [
+                        above(
+                            f"k = {k}",
+                            (f"Adult, SynthPop: k = {k}", _COMMON),
+                            TARGETS - _HANDFUL - 0.5,
+                        )
+                        for k in NEIGHBOURS
+                        if k != 5
+                    ],
+                ),
+            ),
+        ),
     ),
     "meeus-fig3b": Judgement(
         same_data=("*",),
@@ -497,10 +536,14 @@ JUDGEMENTS: Mapping[str, Judgement] = {
             "6.4",
             (
                 *_as_the_default(("Minkowski p = 1", "Minkowski p = 2"), "cosine"),
-                larger(
-                    "p = 4 finds records that are less at risk than by the cosine",
-                    ("Adult, SynthPop: cosine", _MEAN),
-                    ("Adult, SynthPop: Minkowski p = 4", _MEAN),
+                paired_claim(
+                    ("Adult, SynthPop: Minkowski p = 4", "less cosine"),
+                    larger(
+                        "p = 4 finds records that are less at risk than by the cosine",
+                        ("Adult, SynthPop: cosine", _MEAN),
+                        ("Adult, SynthPop: Minkowski p = 4", _MEAN),
+                    ),
+                    below,
                 ),
             ),
         ),

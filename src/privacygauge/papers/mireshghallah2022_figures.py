@@ -484,9 +484,11 @@ def mireshghallah_claims(effort: Effort) -> Table:
             effort.told(done, len(LINES))
     rows = [_row(claim, drawn) for claim in CLAIMS]
     for label, (name, column), wanted in CONTROLS:
-        cell = Cell(wanted, mean_over_draws(label, [draw[column] for draw in drawn[name]]))
-        rows.append(Row(f"control: {label}", {"value": cell}))
-    notes = (*notes_on(effort), "Published values of controls are what they should be.")
+        value = mean_over_draws(label, [draw[column] for draw in drawn[name]])
+        known = exact(wanted, 1, "by the design")
+        cells = {"value": Cell(None, value), "should be": Cell(None, known)}
+        rows.append(Row(f"control: {label}", cells))
+    notes = (*notes_on(effort), "Beside each control stands what it should be by the design.")
     title = "Mireshghallah et al. (2022), its claims"
     return Table(NAME, title, tuple(rows), notes)
 

@@ -245,6 +245,12 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
         for cell in row.cells.values()
         if isinstance(cell.ours, Skipped)
     }
+    # Why a claim is not tested; what a quick form leaves out is said by the form.
+    left_out |= {
+        one.effect.reason
+        for one in verdict.claims
+        if isinstance(one.effect, Skipped) and one.effect.reason != "not in this form"
+    }
     own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
     forms = {FULL: "full form", "quick": "quick form: small, with wide intervals"}
     form = forms.get(result.form, result.form)

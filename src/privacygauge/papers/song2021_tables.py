@@ -261,8 +261,8 @@ WHITE_BOX_ATTACKS: tuple[Attack, ...] = (
 PAIRS = 5
 """Pairs of a target and a shadow model in the full form; the quick form has one."""
 
-COMPARED = ("modified-entropy", "neural-nasr", GRADIENT_NORM)
-"""Attacks with which the white-box attack is compared."""
+COMPARED = (*METRICS, "neural-nasr", GRADIENT_NORM)
+"""Attacks with which the white-box attack is compared: on predictions, and by a gradient's norm."""
 
 _GAMES = ("half known", "shadow model")
 _Played = Mapping[str, tuple[Play, Evaluation]]

@@ -121,6 +121,10 @@ class Judgement:
     """Column to its own margin, for columns with another kind of number."""
     relative: tuple[str, ...] = ()
     """Shell patterns of columns whose margin is `RELATIVE` of the printed number."""
+    beside_chance: tuple[str, ...] = ()
+    """Shell patterns of columns with rates that are 1/2 by chance: their margin is `RELATIVE` of
+    the printed number's distance from 1/2 where that is less than the usual one. Else a guess
+    would agree with the smallest of them."""
     quick: bool = False
     """Whether the quick form measures the same as the full one, with wider intervals. A quick form
     with smaller models or data is a different experiment and decides nothing."""
@@ -137,6 +141,8 @@ class Judgement:
         margin = self.margins.get(column, self.margin)
         if any(fnmatchcase(column, pattern) for pattern in self.relative):
             margin = RELATIVE * abs(published)
+        if any(fnmatchcase(column, pattern) for pattern in self.beside_chance):
+            margin = min(margin, RELATIVE * abs(published - 0.5))
         return margin + self.printed
 
     def of_cell(self, row: str, column: str, cell: Cell) -> Word | None:

@@ -1,1 +1,5 @@
 """Finished audits side by side: a risk register, and the snippet of a model card."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

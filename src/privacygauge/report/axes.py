@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +48,34 @@ SIZE = (4.0, 3.5)
 
 
 def axes(ax: Axes | None) -> Axes:
-    """Return `ax`, or the axes of a new figure without a window."""
+    """Return `ax`, or the axes of a new figure without a window, which a notebook shows."""
     if ax is not None:
         return ax
     from matplotlib.figure import Figure
 
-    return style_axes(Figure(figsize=SIZE, layout="constrained").subplots())
+    figure = Figure(figsize=SIZE, layout="constrained")
+    return style_axes(figure.add_subplot(axes_class=_pictured_axes()))
+
+
+@cache
+def _pictured_axes() -> type[Axes]:
+    """Return a class of axes that a notebook shows as a picture.
+
+    Notebooks show figures of pyplot, which would keep them and may open a window elsewhere.
+    """
+    from matplotlib import axes as matplotlib_axes
+
+    class PicturedAxes(matplotlib_axes.Axes):
+        """Axes of one plot, with the picture of their figure."""
+
+        def _repr_png_(self) -> bytes:
+            file = io.BytesIO()
+            figure = self.get_figure(root=True)
+            assert figure is not None
+            figure.savefig(file, format="png", dpi=144, facecolor="white")
+            return file.getvalue()
+
+    return PicturedAxes
 
 
 def style_axes(ax: Axes) -> Axes:

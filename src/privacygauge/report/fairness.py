@@ -100,12 +100,19 @@ def verdict(found: Comparison) -> Verdict:
 
 def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
     """Return the verdict if a leak vanishes once records are matched on a column of the file."""
-    names = ", ".join(f"'{shorten(plain(name))}'" for name in found.doubtful[:_NAMED])
+    columns = found.suspects or found.doubtful
+    names = ", ".join(f"'{shorten(plain(name))}'" for name in columns[:_NAMED])
+    begin = f"On all records guesses are right {percent_estimate(accuracy)} of the time"
+    if found.suspects and found.alike is None:
+        headline = f"Cannot be told: what attacks find may be a difference of the sides in {names}"
+        rest = f"too few members and non-members are alike in {names} to compare them"
+    else:
+        headline = f"Cannot be told: what attacks find goes away where records are alike in {names}"
+        rest = f"where members and non-members are alike in {names}, no leak is found"
     return untold_verdict(
-        headline=f"Cannot be told: what attacks find goes away where records are alike in {names}",
+        headline=headline,
         sentences=(
-            f"On all records guesses are right {percent_estimate(accuracy)} of the time; where "
-            f"members and non-members are alike in {names}, no leak is found. If that was known of "
+            f"{begin}; {rest}. If that was known of "
             "the records before the model was asked, nothing leaks that is not known anyway. If it "
             "was made from the model's answers, or from those of another model of the same data, "
             "it is the leak itself.",
@@ -120,16 +127,25 @@ def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
     )
 
 
-def of_few_unmatched(found: Comparison, few: Tail) -> Verdict:
+def of_few_unmatched(found: Comparison, few: Tail | Estimate) -> Verdict:
     """Return the verdict if members stand out that are like no non-member of the file."""
     names = ", ".join(f"'{shorten(plain(one.column))}'" for one in found.differences[:_NAMED])
     where = names or "what the file says of them"
+    if isinstance(few, Estimate):
+        assert found.alone is not None
+        seen = (
+            f"But {several(int(np.count_nonzero(found.alone)), 'member')} like no non-member score "
+            f"higher than the non-members (AUC {decimal_estimate(few)})"
+        )
+    else:
+        seen = (
+            f"But of the {count(few.top)} records that {plain(few.attack)} scores highest, "
+            f"{count(few.members)} are members, and most of these are like no non-member"
+        )
     return untold_verdict(
         headline=f"Cannot be told: members stand out that differ from all others in {where}",
         sentences=(
-            f"Among records that are alike in {where} no leak is found. But of the "
-            f"{count(few.top)} records that {plain(few.attack)} scores highest, "
-            f"{count(few.members)} are members, and most of these are like no non-member: a model "
+            f"Among records that are alike in {where} no leak is found. {seen}: a model "
             "that knows them by heart would look like this, and so would records that are easier "
             "for any model.",
         ),
@@ -241,6 +257,34 @@ def warnings(found: Comparison) -> tuple[str, ...]:
     )
 
 
+def records_judged(found: Comparison, unmatched: Estimate | None = None) -> tuple[str, ...]:
+    """Return sentences on the records that a verdict speaks of; empty if these are all.
+
+    `unmatched` is the accuracy on all records, if a column may have been made from the answers.
+    """
+    n = len(found.compared)
+    kept = int(np.count_nonzero(found.compared))
+    if kept == n:
+        return ()
+    why = "the others are copies, or made up of others"
+    if found.blind is not None and found.blind.low > 0.5:
+        why = (
+            f"members and non-members differ in {sides_differ(found)}, and the sides are alike in "
+            "it among these"
+        )
+    words = (
+        f"{count(kept)} of {count(n)} records were judged: {why}. Of the rest it says nothing.",
+    )
+    if unmatched is None:
+        return words
+    names = ", ".join(f"'{shorten(plain(name))}'" for name in found.doubtful[:_NAMED])
+    return (
+        *words,
+        f"On all records guesses are right {percent_estimate(unmatched)} of the time: if {names} "
+        "was made from the model's answers, that is the leak.",
+    )
+
+
 def section(found: Comparison | None) -> Section | None:
     """Return the section on the blind attacker; None if it had nothing to learn from."""
     if found is None or found.blind is None:
@@ -265,10 +309,15 @@ def section(found: Comparison | None) -> Section | None:
         for one in found.differences[:10]
         if one.auc is not None
     }
+    of_suspects = {}
+    if found.suspects:
+        names = ", ".join(f"'{shorten(plain(name))}'" for name in found.suspects)
+        alike = "none" if found.alike is None else count(int(np.count_nonzero(found.alike)))
+        of_suspects[f"Records alike in {names}, too, on which a leak must show"] = alike
     # Where nothing can be told, no record is compared, whatever the mask says.
     kept = int(np.count_nonzero(found.compared)) if found.told else 0
     of_all = f"{count(kept)} of {count(len(found.compared))}"
-    blocks.append(pairs({**shown, **named, "Records compared": of_all}))
+    blocks.append(pairs({**shown, **named, **of_suspects, "Records compared": of_all}))
     if found.left is not None and found.left.high < 0.5:
         blocks.append(
             text(
@@ -291,6 +340,7 @@ def as_data(found: Comparison | None) -> Json:
         "blind_auc": None if found.blind is None else values_of(found.blind),
         "blind_auc_left": None if found.left is None else values_of(found.left),
         "placebo_auc": values_of(found.placebo),
+        "suspects": list(found.suspects),
         "differences": [
             {"column": one.column, "auc": values_of(one.auc)} for one in found.differences
         ],

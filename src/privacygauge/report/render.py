@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,9 @@ from privacygauge.report.values import (
     Column,
     Content,
     Json,
+    Plot,
     Report,
+    Section,
     Severity,
     Table,
     Tone,
@@ -50,6 +54,9 @@ COLOURS = {
 """Terminal colours of severities."""
 
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
+
+_NOTEBOOK_COLOURS = ("#5f7f9f", "#a8830f", "#cf6420", "#d3453b")
+"""Colours of grades that are seen on light and on dark pages, since a notebook may be either."""
 
 
 NO_FINDING = (
@@ -92,9 +99,12 @@ def page(report: Report) -> str:
         ),
         note="As --fail-above or a policy set them.",
     )
+    picture, sections = _picture_first(report.sections)
     return template.render(
         r=report,
         f=report.origin,
+        picture=picture,
+        sections=sections,
         verdict=report.verdict,
         grades=[grade.word for grade in report.verdict.scale],
         severity=report.verdict.scale.index(report.verdict.grade),
@@ -104,6 +114,52 @@ def page(report: Report) -> str:
         cards=report.cards,
         further=further,
     )
+
+
+def notebook_summary(report: Report) -> str:
+    """Return the verdict and three numbers as HTML for a notebook, with styles of its own alone."""
+    main = report.main
+    return (
+        _environment()
+        .get_template("notebook.html.j2")
+        .render(
+            r=report,
+            cards=[main, *(card for card in report.cards if card is not main)][:3],
+            left_out=len(report.origin.warnings) + len(report.origin.skipped),
+            colour=_NOTEBOOK_COLOURS[_PAGE_COLOURS[report.verdict.grade.severity]],
+            caution=NO_FINDING if report.verdict.grade.severity is Severity.UNTOLD else "",
+        )
+    )
+
+
+@dataclass(frozen=True)
+class NotebookPage:
+    """A page that a notebook shows in a frame, apart from the notebook's own styles."""
+
+    text: str = field(repr=False)
+    """The page."""
+
+    def _repr_html_(self) -> str:
+        return (
+            '<iframe title="Report of an audit" sandbox="" srcdoc="'
+            f'{escape(self.text)}" style="width:100%;height:40rem;border:1px solid #888"></iframe>'
+        )
+
+
+def _picture_first(sections: Sequence[Section]) -> tuple[Plot | None, list[Section]]:
+    """Return the first plot of some sections, and the sections without it."""
+    for i, section in enumerate(sections):
+        for k, block in enumerate(section.blocks):
+            if isinstance(block, Plot):
+                left = replace(section, blocks=section.blocks[:k] + section.blocks[k + 1 :])
+                # A wide plot has its description beside it, which here would be one more text.
+                picture = replace(block, wide=False)
+                return picture, [
+                    *sections[:i],
+                    *([left] if left.blocks else ()),
+                    *sections[i + 1 :],
+                ]
+    return None, [*sections]
 
 
 @cache
@@ -122,6 +178,7 @@ def _environment() -> Environment:
     )
     found.filters["count"] = count
     found.filters["drawn"] = inline_plot
+    found.filters["shortened"] = partial(textwrap.shorten, placeholder=" ...")
     return found
 
 

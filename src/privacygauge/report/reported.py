@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import textwrap
 from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from privacygauge.core.estimate import Skipped
-    from privacygauge.report.render import RenderableType
-    from privacygauge.report.values import Origin, Report
+    from privacygauge.report.render import NotebookPage, RenderableType
+    from privacygauge.report.values import Axes, Origin, Report, Verdict
 
 
 class Reported:
-    """Findings of an audit in all their forms, derived from one `Report`."""
+    """Findings of an audit in all their forms, derived from one `Report`.
+
+    In a notebook, a result shows its verdict and three numbers.
+    """
 
     __slots__ = ()
 
@@ -41,9 +47,57 @@ class Reported:
         """Warnings about the result."""
         return self.origin.warnings
 
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict with its grade, as data: ``verdict.grade.word``, ``verdict.headline``."""
+        return self.report().verdict
+
     def __repr__(self) -> str:
-        found = self.report()
-        return f"<{type(self).__name__}: {found.verdict.headline}>"
+        # Imported late: a command line that only refuses its input starts without numpy.
+        from privacygauge.report.numbers import plain
+
+        headline = textwrap.shorten(plain(self.verdict.headline), 200, placeholder=" ...")
+        return f"<{type(self).__name__}: {headline}>"
+
+    def _repr_html_(self) -> str:
+        from privacygauge.report import render
+
+        return render.notebook_summary(self.report())
+
+    def page(self) -> NotebookPage:
+        """Return the whole report, which a notebook shows in a frame of its own."""
+        from privacygauge.report import render
+
+        return render.NotebookPage(self.to_html())
+
+    def plot(self, name: str | None = None) -> Axes:
+        """Draw a plot of the report by its name, by default the first one; return its axes.
+
+        Raises
+        ------
+        InputError
+            If the report has no such plot; the message lists those that it has.
+        """
+        plots = {plot.name: plot for plot in self.report().plots}
+        if not plots:
+            raise InputError("this result has no plots; its numbers are in .report()")
+        if name is not None and name not in plots:
+            raise InputError(f"no plot {name!r}; the plots are: {', '.join(plots)}")
+        return plots[name or next(iter(plots))].draw()
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that `write` saves, by name, such as ``records``, ``roc``, ``curve``.
+
+        Columns have names that ``DataFrame.query`` takes: ``score:entropy (per-class)`` of a file
+        is ``score_entropy_per_class`` here.
+        """
+        from privacygauge.report.values import query_names
+
+        found = {}
+        for file, make in self.report().frames.items():
+            frame = make()
+            found[file.rpartition(".")[0]] = frame.set_axis(query_names(frame.columns), axis=1)
+        return found
 
     def summary(self) -> str:
         """Return the verdict and the main numbers as plain text."""
@@ -58,8 +112,18 @@ class Reported:
         return render.terminal(self.report())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per record, with its id and its numbers."""
-        return self.report().frames["records.parquet"]()
+        """Return one row per record, with its id and its numbers, in columns as in `tables`.
+
+        Raises
+        ------
+        InputError
+            If the audit judges no single records.
+        """
+        tables = self.tables()
+        if "records" not in tables:
+            others = f"; its tables are: {', '.join(tables)}" if tables else ""
+            raise InputError(f"this audit judges no single records{others}")
+        return tables["records"]
 
     def to_json(self) -> str:
         """Return the text of ``report.json``."""

@@ -7,11 +7,14 @@ gate, register line) reads it, whatever the kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import groupby
+from itertools import count, groupby
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -85,23 +88,28 @@ class Gauge:
     """Values of single records on the scale, at most a hundred."""
 
     def at(self, value: float) -> float:
-        """Return the position of a number on the gauge, in [0, 100]; all zones are equally wide.
+        """Return the position of a number on the gauge, in [0, 100], in true proportions.
 
         Examples
         --------
         >>> gauge = Gauge("x", Shown("60%"), 0.5, 0.6, 0.7, (0.4, 0.5, 1.0), ("50%",), "")
-        >>> gauge.at(0.45), gauge.at(0.5), gauge.at(2.0)
-        (25.0, 50.0, 100.0)
+        >>> gauge.at(0.4), gauge.at(0.5), gauge.at(0.7), gauge.at(2.0)
+        (0.0, 16.67, 50.0, 100.0)
         """
-        last = len(self.limits) - 1
-        if value >= self.limits[last]:
-            return 100.0
-        # By the number of limits passed, then linearly within the zone.
-        place = sum(limit <= value for limit in self.limits[1:])
-        start = self.limits[place]
-        end = self.limits[place + 1]
-        within = max(0.0, (value - start) / (end - start))
-        return round(100 * (place + within) / last, 2)
+        start = self.limits[0]
+        end = self.limits[-1]
+        # Infinite values are at the ends.
+        return round(100 * min(1.0, max(0.0, (value - start) / (end - start))), 2)
+
+    @property
+    def ticks_apart(self) -> tuple[tuple[float, str], ...]:
+        """Positions and labels of the limits between grades, but for those that would overlap."""
+        shown: list[tuple[float, str]] = []
+        for limit, tick in zip(self.limits[1:-1], self.ticks, strict=True):
+            place = self.at(limit)
+            if not shown or place - shown[-1][0] >= 2.2 * len(tick):
+                shown.append((place, tick))
+        return tuple(shown)
 
 
 def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
@@ -130,17 +138,17 @@ class Verdict:
 
     grade: Grade
     """Grade of the release."""
-    scale: tuple[Grade, ...]
+    scale: tuple[Grade, ...] = field(repr=False)
     """All grades that this audit could have given, from mild to grave."""
     headline: str
     """Verdict in one line."""
-    sentences: tuple[str, ...]
+    sentences: tuple[str, ...] = field(repr=False)
     """Further sentences, the most important first."""
-    unsaid: str
+    unsaid: str = field(repr=False)
     """Limits of the result, shown after the sentences."""
-    advice: tuple[str, ...]
+    advice: tuple[str, ...] = field(repr=False)
     """Advice, the most urgent first."""
-    gauge: Gauge | None = None
+    gauge: Gauge | None = field(default=None, repr=False)
     """Number behind the grade on the scale; None if the audit is inconclusive."""
 
     def __post_init__(self) -> None:
@@ -387,6 +395,8 @@ class Section:
     """Blocks from top to bottom."""
     short: str = ""
     """Title in the table of contents; default: the title."""
+    open: bool = False
+    """Whether the section is unfolded at first."""
 
 
 @dataclass(frozen=True)
@@ -451,7 +461,7 @@ class CheckedLimit:
     """Whether the release passes; False if the audit is inconclusive."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The full report of an audit, as plain values."""
 
@@ -491,6 +501,22 @@ class Report:
     """Remark by the owner."""
     held: tuple[CheckedLimit, ...] = ()
     """Limits with the results of their checks."""
+
+    def __repr__(self) -> str:
+        return f"<Report {self.kind!r}: {self.verdict!r}>"
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        """All plots of the page, from top to bottom, folded ones too."""
+        found: list[Plot] = []
+        left: list[Block] = [block for section in self.sections for block in section.blocks]
+        while left:
+            block = left.pop(0)
+            if isinstance(block, Plot):
+                found.append(block)
+            elif isinstance(block, FoldedBlocks):
+                left[:0] = block.blocks
+        return tuple(found)
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:
@@ -635,6 +661,35 @@ def frame(found: Mapping[str, object] | Sequence[Mapping[str, object]]) -> DataF
     import pandas as pd
 
     return pd.DataFrame(found)
+
+
+_MARKS = {"<=": "at most", ">=": "at least", "=": "equal", "<": "below", ">": "above"}
+"""Words for marks in the names of attacks, which would differ by nothing else."""
+
+
+def query_names(columns: Iterable[object]) -> list[str]:
+    """Return a name that ``DataFrame.query`` takes for each column, no two alike.
+
+    Whatever cannot stand in a name of Python becomes an underscore.
+
+    Examples
+    --------
+    >>> query_names(["score:entropy (per-class)", "2019", "in", "a b", "a-b"])
+    ['score_entropy_per_class', '_2019', '_in', 'a_b', 'a_b_2']
+    """
+    found: dict[str, None] = {}
+    for column in columns:
+        # In the form in which Python reads names.
+        text = unicodedata.normalize("NFKC", str(column))
+        for mark, words in _MARKS.items():
+            text = text.replace(mark, f" {words} ")
+        kept = "".join(c if f"_{c}".isidentifier() else " " for c in text)
+        name = re.sub("[ _]+", "_", kept).strip("_") or "column"
+        if not name.isidentifier() or iskeyword(name):
+            name = f"_{name}"
+        unlike = (f"{name}_{i}" for i in count(2))
+        found[name if name not in found else next(x for x in unlike if x not in found)] = None
+    return list(found)
 
 
 def ends(name: str, found: Estimate | None, between: str = "_") -> dict[str, object]:

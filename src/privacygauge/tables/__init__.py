@@ -1,1 +1,5 @@
 """Synthetic tables: records at risk, and privacy audits of generators and released tables."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

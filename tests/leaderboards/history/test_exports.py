@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.history.findings import history_warnings
+from privacygauge.leaderboards.history.leads import leaps
 from privacygauge.leaderboards.history.reading import OWN, read_history
 from privacygauge.leaderboards.history.record import in_time
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
+from privacygauge.leaderboards.metrics import metric_named
 from privacygauge.report.grades import UNTOLD
 
 SCORES = [0.61, 0.65, 0.7]
@@ -203,3 +206,155 @@ def test_labels_in_a_table_are_put_in_the_order_of_the_predictions(tmp_path):
     table[["label"]].to_csv(tmp_path / "plain.csv", index=False)
     found = read_history(file, predictions=tmp_path / "rows.npy", labels=tmp_path / "plain.csv")
     assert found.n_correct.tolist() == [50]
+
+
+BOARDS = {
+    "EvalAI": "Rank,Participant team,Accuracy (\u2191),Last submission at\n"
+    "1,cleo,70.25,3 days ago\n2,bea,65,1 hour ago\n3,ann,61,a year ago\n",
+    "Codabench": "#,Participant,Date,ID,Method Name,accuracy\n1,cleo,2026-03-14 09:00,7,m,0.7\n"
+    "2,bea,2026-03-13 09:00,8,m,0.65\n3,ann,2026-03-12 09:00,9,m,0.61\n",
+    "CodaLab": "#,User,Entries,Date of Last Entry,Prediction score\n1,cleo,1,03/01/26,0.7000 (1)\n"
+    "2,bea,1,03/05/26,0.6500 (2)\n3,ann,1,03/04/26,0.6100 (3)\n",
+    "DrivenData": EXPORTS["DrivenData"],
+}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_leaderboard_that_counts_no_submissions_says_so_too(tmp_path, name):
+    file = tmp_path / "board.csv"
+    file.write_text(BOARDS[name])
+    found = read_history(file, n=400)
+    assert dict(zip(found.accounts, found.scores, strict=True)) == pytest.approx(
+        {"cleo": 0.7, "bea": 0.65, "ann": 0.61}, abs=0.003
+    )
+    assert found.best_only
+    said = "This is a leaderboard and no history: it has the best of each account"
+    assert any(text.startswith(said) for text in history_warnings(found))
+    # Rows of one account in a list are no leaderboard, nor is a list without ranks.
+    file.write_text("team,score\nann,0.6\nbea,0.7\n")
+    assert not read_history(file, n=400).best_only
+
+
+def test_the_last_entry_of_a_leaderboard_is_its_time(tmp_path):
+    file = tmp_path / "board.csv"
+    file.write_text(BOARDS["CodaLab"])
+    assert read_history(file, n=400).accounts == ("cleo", "ann", "bea")
+
+
+def test_a_history_may_be_one_array_in_a_json_file(tmp_path):
+    rows = [{"time": i, "account": name, "score": 0.5 + i / 10, "predictions": [i % 2] * 20}
+            for i, name in enumerate("abc")]  # fmt: skip
+    file = tmp_path / "history.json"
+    file.write_text(json.dumps(rows))
+    found = read_history(file)
+    assert found.accounts == ("a", "b", "c")
+    assert found.answers.shape == (3, 20)
+    for wrong in ({"rows": rows}, [1, 2]):
+        file.write_text(json.dumps(wrong))
+        with pytest.raises(InputError, match="must hold one array of objects, one a submission"):
+            read_history(file)
+
+
+@pytest.mark.parametrize("metric", ["rmse:0:1", "logloss:1", "brier"])
+def test_errors_of_at_most_one_are_not_taken_for_scores(tmp_path, metric):
+    """Read the wrong way round, the worst honest team would lead and a leaker be last."""
+    small = [0.16, 0.12, 0.04]
+    file = columns(tmp_path, "score", small)
+    with pytest.raises(InputError, match=r"--better lower or --better higher") as refused:
+        read_history(file, n=1000, metric=metric)
+    assert "\n" not in str(refused.value)
+    errors = read_history(file, n=1000, metric=metric, better="lower")
+    np.testing.assert_allclose(errors.scores, [0.84, 0.88, 0.96])
+    assert "read as errors, of which less is better" in " ".join(history_warnings(errors))
+    shares = read_history(file, n=1000, metric=metric, better="higher")
+    np.testing.assert_allclose(shares.scores, small)
+    assert "read as 1 less the error, of which more" in " ".join(history_warnings(shares))
+    # One private error above 1 decides, and a server's log names its metric and has shares.
+    rows = "".join(f"{team},{x},{5 * x}\n" for team, x in zip("abc", [0.3, 0.2, 0.1], strict=True))
+    file.write_text(f"account,score,private\n{rows}")
+    found = read_history(file, n=1000, metric="rmse:0:2")
+    np.testing.assert_allclose(found.scores, [0.85, 0.9, 0.95])
+    file.write_text(f"account,score,metric\na,0.3,{metric}\nb,0.2,{metric}\n")
+    assert read_history(file, n=1000).scores.tolist() == [0.3, 0.2]
+
+
+def test_which_scores_are_better_is_one_of_two(tmp_path):
+    file = columns(tmp_path, "score", [0.1, 0.2, 0.3])
+    with pytest.raises(InputError, match="needs a metric that is an error, got accuracy"):
+        read_history(file, n=10, better="lower")
+    with pytest.raises(InputError, match="better must be higher or lower, got up"):
+        read_history(file, n=10, better="up")
+
+
+def contest_of_errors(file, worst, *, best=0.2, shares=False, metric=None):
+    """Write a contest of eight teams, of which the last leads by far, as errors or as shares."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for turn in range(6):
+        for team in range(8):
+            error = 0.4 - 0.01 * team - 0.005 * turn + 0.002 * rng.random()
+            if (turn, team) == (5, 7):
+                error = best
+            pair = [error, error + 0.01 * rng.random()]
+            values = [1 - x for x in pair] if shares else [worst * x for x in pair]
+            named = [] if metric is None else [metric]
+            rows.append([f"team-{team}", *values, *named])
+    names = ["account", "score", "private"] + ([] if metric is None else ["metric"])
+    pd.DataFrame(rows, columns=names).to_csv(file, index=False)
+    return file
+
+
+def cells_of(table):
+    return [str(getattr(cell, "value", cell)) for row in table.full for cell in row.cells]
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(
+    ("metric", "shares", "best"),
+    [
+        ("rmse:0:100", False, "20.000"),
+        ("logloss:15", False, "3.0000"),
+        ("mae:0:1000000", False, "200000"),
+        ("rmse:0:100", True, "20.000"),
+    ],
+)
+def test_an_error_is_shown_as_an_error_everywhere(tmp_path, metric, shares, best):
+    """In the units of the metric, also where a server's log has 1 less the error."""
+    worst = metric_named(metric).worst
+    named = metric if shares else None
+    file = contest_of_errors(tmp_path / "history.csv", worst, shares=shares, metric=named)
+    history = read_history(file, n=1000, metric=metric, n_private=2000)
+    audit = audit_leaderboard(history)
+    report = audit.report()
+    shown = {measure.name: measure.shown.value for measure in report.measures}
+    assert shown["best"] == f"an error of {best}"
+    assert "%" not in shown["lead"] + shown["selection"]
+    ended = next(section for section in report.sections if section.name == "ended")
+    (text, table) = ended.blocks
+    cells = cells_of(table)
+    assert best in cells
+    assert not any("%" in cell for cell in cells)
+    assert "in points of a hundred" not in str(text)
+    (leap,) = leaps(history)
+    assert leap.says.startswith(f"an error of {best} where the next account reaches")
+    others = [test.says for test in audit.tests if test.detector.name == "final-gap"]
+    assert all(says.startswith("an error of ") for says in others)
+    ax = audit.plot_history()
+    assert ax.get_ylabel() == f"Error, {metric_named(metric).name}"
+    line = next(line for line in ax.lines if line.get_label() == "best so far")
+    assert line.get_ydata()[-1] == pytest.approx(worst * 0.2)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_guards_would_have_shown_is_an_error_too(tmp_path):
+    """Errors that are n-ths of their unit are exact scores, which guards are replayed on."""
+    file = columns(tmp_path, "RMSE", [16.0, 12.0, 4.0])
+    audit = audit_leaderboard(read_history(file, n=1000, metric="rmse:0:100"))
+    report = audit.report()
+    tables = [table for table in report.overview if table.name == "guards"]
+    for table in tables:
+        cells = cells_of(table)
+        assert not any("%" in cell for cell in cells)
+    assert {measure.name: measure.shown.value for measure in report.measures}["best"] == (
+        "an error of 4.000"
+    )

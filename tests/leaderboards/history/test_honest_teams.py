@@ -23,7 +23,7 @@ from privacygauge.leaderboards.history.made import (
     mix_works,
 )
 from privacygauge.leaderboards.history.record import History, in_time
-from privacygauge.leaderboards.history.scores import chance_scores, score_scan
+from privacygauge.leaderboards.history.scores import chance_scores, score_scan, scores_at_chance
 from tests.thorough import times
 
 TEAMS = 10
@@ -59,12 +59,12 @@ def test_a_team_that_grows_through_chance_is_not_taken_for_random_labels(n):
 
 
 @pytest.mark.parametrize("n", [200, 1000])
-def test_random_labels_among_others_are_found_as_before(n):
+def test_twenty_random_files_among_others_are_worth_a_look(n):
     found = 0
     for i in range(20):
         rng = stream(i, "random labels", n)
         counts = np.vstack([field(rng, n, 20), rng.binomial(n, 0.5, 20)])
-        found += smallest(chance_scores(scored(counts, n))) < 0.05
+        found += smallest(scores_at_chance(scored(counts, n))) < 0.05
     assert found >= 18
 
 
@@ -257,3 +257,84 @@ def test_random_changes_of_a_model_on_few_points_are_found(m):
             stream(i, "changes on few points", m), "top-2", n=300, m=m, teams=6, queries=60
         )
         assert "random-changes" in findings_in(history)
+
+
+def of_weak_models_of_many_classes(seed: int, n: int) -> History:
+    """Return histories of nine teams with nine models each, for thirty classes; three are weak."""
+    rng = stream(seed, "weak models of many classes", n)
+    labels = rng.integers(0, 30, n)
+    # Easy points are right for most models; a wrong model answers with some class alike.
+    easy = rng.beta(0.4, 2.4, n)
+    rows = []
+    for i in range(81):
+        wrong = (labels + rng.integers(1, 12, n)) % 30
+        share = easy ** [1.0, 0.2, 0.1][i % 3]
+        rows.append(np.where(rng.random(n) < share, labels, wrong))
+    answers = np.stack(rows)
+    scores = (answers == labels).mean(axis=1)
+    accounts = np.arange(81) % 9
+    return in_time(None, accounts, scores, answers=answers, n=n, n_classes=30, labels=labels)
+
+
+@pytest.mark.parametrize("n", [150, 400])
+def test_few_weak_models_of_many_classes_are_no_random_changes(n):
+    games = times(40)
+    alarms = [
+        "random-changes" in findings_in(of_weak_models_of_many_classes(seed, n))
+        for seed in range(games)
+    ]
+    assert sum(alarms) <= 0.05 * games
+
+
+@pytest.mark.parametrize("candidates", [6, 8])
+def test_random_choices_among_likely_labels_are_found_among_weak_models(candidates):
+    """Who draws among as many likely labels of each point knows something, but agrees alike."""
+    found = 0
+    for seed in range(10):
+        history = of_weak_models_of_many_classes(seed, 400)
+        rng = stream(seed, "drawn among candidates", candidates)
+        likely = rng.permuted(np.tile(np.arange(30)[:, None], 400), axis=0)[:candidates]
+        drawn = likely[rng.integers(0, candidates, (20, 400)), np.arange(400)]
+        scores = np.concatenate([history.scores, (drawn == history.labels).mean(axis=1)])
+        joined = in_time(
+            None,
+            np.concatenate([history.codes, np.full(20, 9)]),
+            scores,
+            answers=np.concatenate([history.answers, drawn]),
+            n=400,
+            n_classes=30,
+        )
+        found += "random-changes" in findings_in(joined)
+    assert found >= 9
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_features_screened_one_by_one_are_weak_models_and_no_random_labels(labels):
+    """Independent weak models agree as little as random labels do, and are right more often."""
+    n = 100
+    found = {"weak": 0, "random": 0}
+    for i in range(16):
+        for kind in found:
+            rng = stream(i, "screened", kind)
+            truth = rng.integers(0, 2, n)
+            easy = rng.random(n) < 0.7
+            # Others are right where it is easy, and the screened files a little more often there.
+            share = np.where(easy, 0.55, 0.52) if kind == "weak" else np.full(n, 0.5)
+            rows = [rng.random((20, n)) < share]
+            rows += [rng.random((12, n)) < np.where(easy, 0.97, 0.5) for _ in range(6)]
+            right = np.concatenate(rows)
+            names = np.repeat(np.arange(7), [20, *[12] * 6])
+            history = in_time(
+                None,
+                names,
+                right.mean(axis=1),
+                n=n,
+                n_classes=2,
+                answers=np.where(right, truth, 1 - truth),
+                labels=truth if labels else None,
+            )
+            tests = inspect(history, rng).evidence
+            found[kind] += min(test.p_value for test in tests) * len(tests) <= 0.05
+    # A few weak accounts are at chance for all that 100 points tell, a few random ones beyond it.
+    assert found["weak"] <= 3
+    assert found["random"] >= 13

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import linregress, rankdata, spearmanr
+from scipy.special import ndtri
+from scipy.stats import binom, linregress, rankdata, spearmanr
 from sklearn.metrics import log_loss, root_mean_squared_error
 
 from privacygauge.core.estimate import Skipped
@@ -17,7 +18,12 @@ from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
 from privacygauge.leaderboards.history.made import contest_history
-from privacygauge.leaderboards.history.overfitting import final_gaps, overfitting, wide_gaps
+from privacygauge.leaderboards.history.overfitting import (
+    final_gaps,
+    overfitting,
+    private_leads,
+    wide_gaps,
+)
 from privacygauge.leaderboards.history.reading import read_history
 from privacygauge.leaderboards.history.record import in_time
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
@@ -149,6 +155,23 @@ def test_a_private_part_that_is_harder_for_all_accuses_nobody(harder):
     assert alarms <= 0.05 * games + 3.3 * math.sqrt(games * 0.05)
 
 
+@pytest.mark.parametrize("detector", [wide_gaps, private_leads])
+@pytest.mark.parametrize("teams", [5, 8, 20])
+def test_what_teams_differ_in_is_judged_by_how_few_they_are(detector, teams):
+    """The parts differ by team, which a spread from few teams is too rough a scale for."""
+    rng = RNG(8)
+    names = np.arange(teams)
+    public = rng.uniform(0.6, 0.85, teams)
+    games = 400
+    far = 0
+    for _ in range(games):
+        history = in_time(None, names, public, n=10**7)
+        private = public + rng.normal(0, 0.02, teams)
+        found = detector(replace(history, private=private, n_private=10**7))
+        far += sum(x.p_value <= 0.01 for x in found)
+    assert far <= binom.ppf(1 - 1e-4, games * teams, 0.01)
+
+
 def test_a_gap_wider_than_the_other_teams_is_seen_where_the_private_part_is_harder_for_all():
     found = wide_gaps(contest(RNG(1), n=1000, harder=0.05, climbing=0.12))
     least = min(found, key=lambda x: x.p_value)
@@ -255,12 +278,34 @@ def test_a_climb_on_an_auc_is_worth_a_look(tmp_path):
     assert ("wide-gap", ("climber",)) in [(x.detector.name, x.accounts) for x in audit.hints]
 
 
+def test_scores_without_any_spread_are_no_gap():
+    """Everybody is right about everything: a team cannot be too far from the others."""
+    perfect = np.ones(80)
+    history = in_time(None, np.repeat(np.arange(8), 10), perfect, n=400)
+    found = wide_gaps(replace(history, private=perfect, n_private=400))
+    assert all(test.p_value == 1 for test in found)
+
+
 def test_the_metric_is_said_once(tmp_path):
     table = pd.DataFrame({"time": [1], "account": ["a"], "score": [0.5], "metric": ["auc"]})
     table.to_csv(tmp_path / "h.csv", index=False)
     assert read_history(tmp_path / "h.csv", n=4, metric="auc").metric == "auc"
     with pytest.raises(InputError, match="the column metric says auc, got brier"):
         read_history(tmp_path / "h.csv", n=4, metric="brier")
+
+
+@pytest.mark.parametrize("form", ["utf-16", "utf-8-sig", "sep=", "gzip"])
+def test_a_history_that_excel_or_gzip_wrote_has_its_accounts_as_written(tmp_path, form):
+    accounts = ["007", "7", "1E1", "10E0", "NA", "None"]
+    table = pd.DataFrame({"time": range(6), "account": accounts, "score": 0.5})
+    file = tmp_path / ("h.csv.gz" if form == "gzip" else "h.csv")
+    if form == "sep=":
+        file.write_text("sep=;\n" + table.to_csv(index=False, sep=";"))
+    elif form == "gzip":
+        table.to_csv(file, index=False)
+    else:
+        file.write_bytes(table.to_csv(index=False, sep="\t").encode(form))
+    assert list(read_history(file, n=1000).accounts) == accounts
 
 
 def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
@@ -281,3 +326,58 @@ def test_an_account_far_above_in_private_is_named_and_not_put_down_to_choosing()
     assert "Of 0 the private score is above the public one" in said
     assert "Of 0 the parts differ" not in said
     assert "0" in {name for test in (*found.hints, *found.findings) for name in test.accounts}
+
+
+def harder_end(i, skill, harder, known=0.0):
+    """Return ten teams of one skill and a harder private part, of whose labels one knows a share.
+
+    What makes points hard does so for all, and more for a model that sees less.
+    """
+    rng = stream(i, "harder end", str(skill), str(harder), str(known))
+    public = np.arange(3_000) < 1_000
+    shared = rng.normal(size=3_000)
+    rows = []
+    for team in range(10):
+        margin = ndtri(np.where(public, skill, skill - harder)) * rng.uniform(0.9, 1.1)
+        own = rng.normal(size=3_000)
+        for turn in range(12):
+            noise = 0.7 * shared + 0.6 * own + 0.4 * rng.normal(size=3_000)
+            # Models get better, and with them the gap of a harder part gets smaller.
+            right = noise < margin / (1.2 - 0.2 * turn / 11)
+            if team == 0 and turn == 11:
+                right |= ~public & (rng.random(3_000) < known)
+            rows.append((turn + 0.1 * team, f"team-{team}", right))
+    rows.sort(key=lambda row: row[0])
+    history = in_time(
+        None,
+        [name for _, name, _ in rows],
+        [right[public].mean() for *_, right in rows],
+        n=1_000,
+        n_classes=2,
+    )
+    private = np.array([right[~public].mean() for *_, right in rows])
+    selected = np.array([name == "team-0" and turn >= 11 for turn, name, _ in rows])
+    return replace(history, private=private, n_private=2_000, selected=selected)
+
+
+def leading(history):
+    """Return the accounts that Holm's correction of private leads leaves."""
+    found = private_leads(history)
+    adjusted = holm(np.array([one.p_value for one in found]))
+    return {one.accounts[0] for one, p in zip(found, adjusted, strict=True) if p <= 0.05}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("skill", [0.9, 0.99])
+@pytest.mark.parametrize("harder", [0.0, 0.02, 0.05])
+def test_a_part_that_is_harder_is_not_equally_harder_for_all(skill, harder):
+    games = times(60)
+    assert sum(bool(leading(harder_end(i, skill, harder))) for i in range(games)) <= 0.1 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("skill", "harder"), [(0.75, 0.0), (0.75, 0.05), (0.9, 0.05)])
+def test_private_labels_that_got_out_are_seen_in_a_harder_part_too(skill, harder):
+    games = times(20)
+    found = [leading(harder_end(i, skill, harder, known=0.9)) for i in range(games)]
+    assert sum("team-0" in names for names in found) >= 0.9 * games

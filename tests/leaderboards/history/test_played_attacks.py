@@ -10,7 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from privacygauge.core.seeds import stream
 from privacygauge.leaderboards.analysts import ATTACKS
-from privacygauge.leaderboards.history.findings import inspect
+from privacygauge.leaderboards.history.answers import blind_changes
+from privacygauge.leaderboards.history.findings import examine_history, inspect
 from privacygauge.leaderboards.history.made import (
     HABITS,
     AccountSubmissions,
@@ -126,3 +127,50 @@ def test_models_that_hardly_ever_predict_a_rare_class_accuse_nobody(strength, ra
     for i in range(games):
         alarms += bool(accused(collapsed(stream(i, "collapsed", strength, rare), strength, rare)))
     assert alarms <= 0.05 * games
+
+
+def climbing(seed: int, n: int, queries: int, changed: int, blind: bool) -> History:
+    """Return eight teams, and a ninth that keeps what raised its score.
+
+    It changes labels at random, or tunes its model in small steps (honest).
+    """
+    rng = stream(seed, "small climbs", n, queries)
+    world = World.drawn(n, 2, rng)
+    if not blind:
+        works = honest_work(world, rng, teams=9, submissions=queries, habits=["hill-climbing"])
+        return mix_works(world, works, rng)
+    present = world.logits(2.0, world.errors(0.6, rng)).argmax(axis=1)
+    rows = [present]
+    for _ in range(queries - 1):
+        tried = present.copy()
+        some = rng.choice(n, changed, replace=False)
+        tried[some] = 1 - tried[some]
+        rows.append(tried)
+        if world.score(tried) > world.score(present):
+            present = tried
+    return beside_teams(world, np.stack(rows), rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "queries", "changed"), [(300, 40, 5), (300, 60, 3), (600, 100, 4)])
+def test_small_climbs_by_blind_changes_are_worth_a_look(n, queries, changed):
+    games = times(20)
+    seen = 0
+    alarms = 0
+    for i in range(games):
+        found = examine_history(climbing(i, n, queries, changed, blind=True), (), 0, 0.95)
+        seen += {x for one in (*found.findings, *found.hints) for x in one.accounts} == {"attacker"}
+        found = examine_history(climbing(i, n, queries, changed, blind=False), (), 0, 0.95)
+        alarms += bool(found.findings or found.hints)
+    assert seen >= 0.8 * games
+    assert alarms <= 0.1 * games
+
+
+def test_who_sends_copies_alone_changes_nothing():
+    rng = stream(0, "copies alone")
+    world = World.drawn(200, 2, rng)
+    works = honest_work(world, rng, teams=3, submissions=8, habits=["rising"])
+    works.append(AccountSubmissions("copies", np.repeat(works[0].answers[:1], 9, axis=0)))
+    history = mix_works(world, works, rng)
+    tests = blind_changes(history, nearness(history, rng))
+    assert "copies" not in {name for test in tests for name in test.accounts}

@@ -152,7 +152,7 @@ def test_predictions_that_do_not_fit(tmp_path):
     path.write_text("\n".join(json.dumps(row) for row in ragged))
     with pytest.raises(InputError, match="same length in every submission"):
         read_history(path)
-    with pytest.raises(InputError, match=r"must end in \.parquet, \.csv, \.tsv"):
+    with pytest.raises(InputError, match=r"must end in \.json, \.parquet, \.csv, \.tsv"):
         read_history(tmp_path / "h.txt")
 
 

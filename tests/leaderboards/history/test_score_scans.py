@@ -126,6 +126,29 @@ def test_teams_that_change_little_are_not_taken_for_a_scan(kind):
     assert alarms <= (0.05 * games if kind == "seldom moves" else 0)
 
 
+@pytest.mark.parametrize(
+    ("n", "base_share"),
+    [(100, 0.0), (100, 0.2), (100, 0.4), (200, 0.2), (200, 0.4), (400, 0.2), (400, 0.4)],
+)
+def test_one_model_tuned_on_few_points_is_no_scan(n, base_share):
+    """Its scores have three values in any order, or two with none between.
+
+    Two values on many points, as many above as below, are what a scan of unsure labels gives too.
+    """
+    alarms = 0
+    games = times(80)
+    base = round(0.85 * n)
+    for i in range(games):
+        rng = stream(i, "tuned on few", n, base_share)
+        below = rng.uniform(0.25, 0.5) * (1 - base_share)
+        around = [below, base_share, 1 - base_share - below]
+        counts = [rng.binomial(n, rng.uniform(0.75, 0.86, 12)) for _ in range(8)]
+        counts.append(base + rng.choice([-1, 0, 1], 60, p=around))
+        accounts = np.repeat(np.arange(9), [len(c) for c in counts])
+        alarms += found_in(in_time(None, accounts, np.concatenate(counts) / n, n=n, n_classes=2))
+    assert alarms <= 0.05 * games
+
+
 def test_accounts_that_hardly_err_are_not_taken_for_a_group_that_scans():
     """All of them are a few answers apart, and each stands nearly still."""
     alarms = 0

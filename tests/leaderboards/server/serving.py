@@ -20,7 +20,7 @@ import pytest
 
 SRC = Path(__file__).resolve().parents[3] / "src"
 only_sqlite = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-START = "from privacygauge.leaderboards.serve_command import app; app()"
+SERVE = ("-m", "privacygauge", "holdout", "serve")
 
 
 def labels_of(seed: int, n: int, m: int) -> np.ndarray:
@@ -37,22 +37,39 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-class Server:
-    """A server as its owner starts it, in a process of its own."""
+class NotServedError(Exception):
+    """A server that ended before it served: its exit code, and what it said."""
 
-    def __init__(self, *arguments: str, port: int = 0) -> None:
-        environment = os.environ | {"PYTHONPATH": str(SRC)}
+
+class Server:
+    """A server as its owner starts it, in a process of its own.
+
+    `before` runs the command, as another user say; `patch` is a folder whose sitecustomize.py the
+    interpreter runs first.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        port: int = 0,
+        before: tuple[str, ...] = (),
+        patch: Path | None = None,
+    ) -> None:
+        paths = [str(SRC)] if patch is None else [str(patch), str(SRC)]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        command = [sys.executable, *SERVE, *arguments, "--port", str(port), "--quiet"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", START, *arguments, "--port", str(port), "--quiet"],
+            [*before, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
         )
-        lines = [self.process.stdout.readline() for _ in range(3)]
-        if not lines[2]:
-            raise RuntimeError(self.process.stderr.read())
-        self.url = lines[2].split()[2].rstrip(";")
+        lines = [self.process.stdout.readline() for _ in range(4)]
+        if not lines[3]:
+            told = self.process.communicate()[1]
+            raise NotServedError(self.process.returncode, told)
+        self.url = lines[3].split()[2].rstrip(";")
         self.port = int(self.url.rpartition(":")[2])
 
     def kill(self) -> None:

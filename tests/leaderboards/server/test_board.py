@@ -279,7 +279,19 @@ def test_of_equal_scores_the_earlier_is_first(board):
         board.admit(name)
         board.submit(name, TRUTH)
         board.submit(name, labels_of(1, N, M))
-    assert [place.account for place in standings(board).places] == ["bea", "ann"]
+    places = standings(board).places
+    assert [(place.account, place.place) for place in places] == [("bea", 1), ("ann", 1)]
+
+
+def test_equal_scores_share_a_place_and_the_next_one_is_counted_on(board):
+    half = np.where(np.arange(N) < N // 2, TRUTH, (TRUTH + 1) % M)
+    for name, sent in (("ann", TRUTH), ("bea", half), ("cat", TRUTH), ("dan", half[:])):
+        board.admit(name)
+        board.submit(name, sent)
+    board.admit("eve")
+    board.submit("eve", (TRUTH + 1) % M)
+    found = [(place.account, place.place) for place in standings(board).places]
+    assert found == [("ann", 1), ("cat", 1), ("bea", 3), ("dan", 3), ("eve", 5)]
 
 
 @pytest.mark.slow

@@ -154,6 +154,27 @@ def test_over_http_a_metric_takes_scores_and_matrices(opened):
     assert "must be in [0, 1]" in wrong.json()["detail"]
 
 
+@pytest.mark.slow
+def test_pages_show_an_error_in_its_units_beside_the_score(opened):
+    """Scores are 1 less the error; who submits knows the error from elsewhere."""
+    truth = RNG(0).uniform(0, 200, 80)
+    board = opened(truth, metric="rmse:0:200", guard="exact", public=0.5)
+    token = add_account(board.engine, "ann")
+    for shift in (30.0, 20.0):
+        board.submit("ann", np.where(truth < 100, truth + shift, truth - shift))
+    contest.publish(board.engine)
+    with TestClient(application(board)) as client:
+        page = client.get("/").text
+        assert page.startswith("<!doctype html>")
+        own = client.post("/team/sign-in", data={"token": token}).text
+        assert client.get("/board").json()["worst"] == 200
+    for text, shown in ((page, 3), (own, 1)):
+        assert text.count('0.900 <span class="earlier">error 20.000</span>') == shown
+    assert "error 30.000" in own
+    assert "Private less public error (95% interval)" in page
+    assert "+0.000 (" in page
+
+
 @pytest.mark.parametrize("head", ["ID;Label", "Id,label", "id,ID", "id,label"])
 def test_a_label_file_may_write_id_in_capitals(tmp_path, head):
     mark = ";" if ";" in head else ","
@@ -534,7 +555,9 @@ def test_the_log_behind_a_guard_shows_what_its_answers_hide(opened, tmp_path):
     history, found = attacked_board(opened, tmp_path, None)
     hidden, exact = (audit_leaderboard(found[behind]) for behind in (False, True))
     assert hidden.suspects == ()
-    assert exact.suspects == ("attacker-0",)
+    assert hidden.hints == ()
+    # By scores alone, models that have learnt nothing would look alike.
+    assert {account for hint in exact.hints for account in hint.accounts} == {"attacker-0"}
     assert exact.evidence == "exact scores behind the guard ladder:1.3se"
     assert exact.submissions.scores.tolist() == history.scores.tolist()
     assert not any("recorded answers" in warning for warning in exact.origin.warnings)
@@ -567,9 +590,9 @@ def test_fewer_choices_for_the_end_remove_those_that_are_too_many(opened):
 
 
 def test_labels_that_begin_at_one_are_said_when_a_board_begins(opened):
-    said = introduction(opened(TRUTH + 1), "http://here")
+    said = introduction(opened(TRUTH + 1))
     assert f"{M + 1} classes (no label is 0: if yours begin at 1, subtract 1" in said
-    assert "no label is 0" not in introduction(opened(TRUTH, name="other.sqlite"), "http://here")
+    assert "no label is 0" not in introduction(opened(TRUTH, name="other.sqlite"))
 
 
 @pytest.mark.parametrize("exact", [False, True])

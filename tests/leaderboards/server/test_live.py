@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.client import HTTPException
 
 import numpy as np
 import pytest
@@ -89,6 +90,46 @@ def test_many_clients_at_once(place):
     kept = stored(database)
     assert [vars(r) for r in kept] == sorted(receipts, key=lambda r: r["number"])
     accounts = [r.account for r in kept]
+    assert max(map(accounts.count, set(accounts))) <= 4
+
+
+@pytest.mark.slow
+def test_two_servers_on_one_board_count_once_though_one_is_killed(place):
+    """Each team asks both in turn with the same keys; the budget is one, and no number is twice."""
+    database, arguments = place
+    clients = quarter(40)
+    total = 3 * clients
+    tokens = tokens_of(database, clients)
+    limits = ("--per-account", "4", "--total", str(total))
+    answers: list[tuple[int, int, int, dict]] = []
+
+    def client(i: int) -> None:
+        for j in range(5):
+            for turn in range(2):
+                server = (first, second)[(i + j + turn) % 2]
+                with suppress(OSError, HTTPException):
+                    status, answer = post(server.url, tokens[i], sent(i, j), key=str(j))
+                    answers.append((i, j, status, answer))
+
+    with served(*arguments, *limits) as first, served(*arguments, *limits) as second:
+        threads = [threading.Thread(target=client, args=(i,)) for i in range(clients)]
+        for thread in threads:
+            thread.start()
+        while len(answers) < 2 * clients:
+            time.sleep(0.01)
+        first.kill()
+        for thread in threads:
+            thread.join()
+        assert second.stop() == 0
+    assert {status for _, _, status, _ in answers} <= {200, 403, 503}
+    released: dict[tuple[int, int], dict] = {}
+    for i, j, status, answer in answers:
+        if status == 200:
+            assert released.setdefault((i, j), answer) == answer
+    kept = {receipt.number: vars(receipt) for receipt in stored(database)}
+    assert all(kept[answer["number"]] == answer for answer in released.values())
+    assert sorted(kept) == list(range(1, total + 1))
+    accounts = [receipt["account"] for receipt in kept.values()]
     assert max(map(accounts.count, set(accounts))) <= 4
 
 

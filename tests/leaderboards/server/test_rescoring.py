@@ -22,6 +22,7 @@ from privacygauge.leaderboards.server.accounts import (
 from privacygauge.leaderboards.server.board import now, pack_submission, unpack_submission
 from privacygauge.leaderboards.server.database import (
     ACCOUNT,
+    ACTION,
     KEPT,
     METADATA,
     connect,
@@ -226,7 +227,10 @@ def test_a_correction_says_whose_score_it_changed(place):
     corrected[board.public] = (corrected[board.public] + 1) % M
     done = rescore(board.engine, place("new.sqlite"), corrected)
     assert {team.account for team in done.moved} == {"ann", "cat", "dan"}
-    assert sorted(team.place_after for team in done.moved) == [1, 2, 3]
+    # Equal scores share a place.
+    scores = [team.after for team in done.moved]
+    for team in done.moved:
+        assert team.place_after == 1 + sum(score > team.after for score in scores)
     assert all(team.after != team.before for team in done.moved)
     board.close()
 
@@ -387,4 +391,31 @@ def test_a_watch_takes_the_board_s_labels_in_any_order_and_no_others(place, tmp_
     wrong = truth | {"p000": "ant" if truth["p000"] != "ant" else "bee"}
     with pytest.raises(InputError, match="belongs to another label file"):
         look(board.engine, labels=read_hidden(written(tmp_path, wrong)))
+    board.close()
+
+
+def test_a_voided_submission_stays_void_however_often_a_board_is_made_again(place):
+    """Numbers move up where a hidden account's submissions are left out."""
+    board = open_board(place("old.sqlite"), TRUTH, n_classes=M, guard="exact", keep=True)
+    for name in ("gone", "bea", "cat"):
+        add_account(board.engine, name)
+    half = np.where(np.arange(N) < N // 2, TRUTH, (TRUTH + 1) % M)
+    sent = [("gone", half), ("bea", half), ("bea", TRUTH), ("cat", half), ("gone", TRUTH)]
+    for i, (name, labels) in enumerate(sent):
+        board.submit(name, labels, key=str(i))
+    void_submission(board, 3, "leaked labels")
+    void_submission(board, 5, "leaked labels")
+    hide_account(board.engine, "gone", "two accounts")
+    seen = []
+    for name in ("one.sqlite", "two.sqlite", "three.sqlite"):
+        found = rescore(board.engine, place(name), TRUTH)
+        board.close()
+        board = open_board(place(name), TRUTH)
+        seen.append((found.renumbered, [(p.account, p.score) for p in standings(board).places]))
+    assert seen[0] == (3, [("bea", 0.5), ("cat", 0.5)])
+    assert seen[1:] == [(0, seen[0][1])] * 2
+    # Who left the board has nothing there that is void.
+    with reading(board.engine) as connection:
+        voids = [row.reason for row in connection.execute(select(ACTION)) if row.kind == "void"]
+    assert voids == ["2: leaked labels"]
     board.close()

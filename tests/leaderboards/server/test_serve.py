@@ -74,6 +74,29 @@ def test_an_account_from_token_to_export(run):
     assert row == {"account": "ann", "submissions": 1, "token": "none", "hidden": "no"}
 
 
+def test_an_export_says_that_private_scores_wait_and_ties_have_no_correlation(run, capsys):
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact", public=0.5)
+    for name in ("ann", "bea"):
+        board.admit(name)
+        board.submit(name, TRUTH)
+    board.close()
+
+    def said(*arguments: str) -> str:
+        COMMAND(list(arguments), standalone_mode=False)
+        return capsys.readouterr().err
+
+    assert "private scores are left out until" in said("export", "history.csv", "--exact")
+    assert "export --private" in said("export", "history.csv", "--exact")
+    assert said("export", "history.csv") == ""
+    assert said("export", "history.csv", "--private") == ""
+    # Everybody is right about everything: there is no order to correlate.
+    results = said("results")
+    assert "rank correlation unknown, as all are level" in results
+    assert "nan" not in results
+    run("publish")
+    assert said("export", "history.csv", "--exact") == ""
+
+
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_a_clock_that_was_set_back_changes_no_order(run, monkeypatch, form):
     """The log is in the order of its numbers, and so is the history that is read from it."""
@@ -217,6 +240,8 @@ WRONG = [
     *([word, "ann", "--reason", ""] for word in ("hide", "show")),
     ["watch", "--once", "--labels", "none.npy"],
     ["watch", "--once", "--throttle", "-1"],
+    ["watch", "--once", "--fail-above", "suspects=0"],
+    ["watch", "--once", "--fail-above", "hints=-1"],
     ["watch", "--every", "nan"],
     ["watch", "--every", "-1"],
     ["merge", "ann", "bea", "--labels", "none.npy", "--reason", "x"],
@@ -376,10 +401,37 @@ def test_the_audit_reads_the_labels_file_that_the_board_was_begun_with(run, name
         )
 
 
-def test_private_scores_stay_hidden_until_results_are_published(run):
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_private_scores_stay_out_until_results_are_published_or_their_owner_asks(run, form):
+    """Who audits a contest while it runs asks for them by name, and gets what the end would give.
+
+    The public board does not change.
+    """
     board = ended(published=False)
-    assert "private" not in json.loads(run("export", "-", "--exact").splitlines()[0])
+    shown = standings(board)
+    file = f"history.{form}"
+    run("export", file, "--exact")
+    assert read_history(Path(file), n=200, n_classes=2).private is None
+    run("export", file, "--private")
+    now = Path(file).read_text()
+    history = read_history(Path(file), n=200, n_classes=2, n_private=200)
+    assert os.stat(file).st_mode & 0o077 == 0
+    assert standings(board) == shown
+    judged = {team.account: team.private for team in overfitting(history).teams}
+    for result in ending(board.engine).results:
+        assert judged[result.account] == pytest.approx(result.private)
+    run("publish")
+    run("export", file, "--exact")
+    assert Path(file).read_text() == now
     board.close()
+
+
+def test_private_scores_of_a_board_without_private_points_are_refused(run):
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact")
+    board.close()
+    with pytest.raises(InputError, match="the board keeps no points for the end"):
+        run("export", "history.csv", "--private", "--answers", "answers.npz")
+    assert not list(Path().glob("history*")) + list(Path().glob("answers*"))
 
 
 def test_answers_that_were_not_kept_are_not_exported(run):

@@ -6,13 +6,16 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.leaderboards.history.made import attacked_history, honest_history
+from privacygauge.leaderboards.serve_command import app
 from privacygauge.leaderboards.server import open_board
-from privacygauge.leaderboards.server.accounts import action_rows, show_account
+from privacygauge.leaderboards.server.accounts import action_rows, hide_account, show_account
+from privacygauge.leaderboards.server.database import board_row, reading
 from privacygauge.leaderboards.server.rescoring import merge_accounts
-from privacygauge.leaderboards.server.watching import look
+from privacygauge.leaderboards.server.watching import history_of_log, look, open_cases
 from tests.thorough import quarter
 
 RNG = np.random.default_rng
@@ -37,7 +40,7 @@ def watched(database, history, *, keep, labels, throttle=0):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("attack", "keep", "labels"),
-    [("nb", False, False), ("scan", False, False), ("top-2", True, False), ("flips", True, True)],
+    [("nb", True, False), ("scan", False, False), ("top-2", True, False), ("flips", True, True)],
 )
 def test_an_attack_is_stopped_on_its_way(place, attack, keep, labels):
     history = attacked_history(RNG(1), attack, n=300, m=2, teams=2, submissions=8, queries=100)
@@ -121,8 +124,23 @@ def test_a_team_answers_for_the_account_that_it_absorbed(place, first):
 
 def test_all_labels_on_few_points_are_a_hint_that_limits_nobody(place):
     """On fewer than 460 points a perfect file has an honest cause, and is worth a look."""
+    board, labels = leaping(place("board"))
+    (hint,) = look(board.engine, throttle=0)
+    assert (hint.account, hint.hint) == ("team-1", True)
+    assert hint.reason.startswith("A leap far beyond all others: 100.00% where the next account")
+    (row,) = action_rows(board.engine)
+    assert (row["action"], row["account"], row["reason"]) == ("hint", "team-1", hint.reason)
+    # It limits nobody, and is said once.
+    for _ in range(5):
+        board.submit("team-1", labels)
+    assert look(board.engine, throttle=0) == ()
+    board.close()
+
+
+def leaping(database):
+    """Return a board on which a team sends all labels of few points, and the labels."""
     labels = RNG(0).integers(0, 2, 240)
-    board = open_board(place("board"), labels)
+    board = open_board(database, labels)
     rng = RNG(1)
     for team in range(6):
         board.admit(f"team-{team}")
@@ -130,15 +148,57 @@ def test_all_labels_on_few_points_are_a_hint_that_limits_nobody(place):
             changed = rng.random(240) < 0.32 - 0.02 * team
             board.submit(f"team-{team}", np.where(changed, 1 - labels, labels))
     board.submit("team-1", labels)
-    (hint,) = look(board.engine, throttle=0)
-    assert (hint.account, hint.hint) == ("team-1", True)
-    assert hint.reason.startswith("A leap far beyond all others: 1 where the next account")
-    (row,) = action_rows(board.engine)
-    assert (row["action"], row["account"], row["reason"]) == ("hint", "team-1", hint.reason)
-    # It limits nobody, and is said once.
-    for _ in range(5):
-        board.submit("team-1", labels)
-    assert look(board.engine, throttle=0) == ()
+    return board, labels
+
+
+def test_a_watch_ends_where_more_is_worth_a_look_than_the_gate_lets_pass(tmp_path, capsys):
+    """Without a gate it goes on; what the owner has looked into counts no longer."""
+    path = tmp_path / "board.sqlite"
+    board, _ = leaping(path)
+    run = get_command(app)
+
+    def watch(*gate):
+        asked = ["watch", "--once", "--database", str(path), *gate]
+        return run(asked, standalone_mode=False)
+
+    gate = ("--fail-above", "hints=0")
+    assert watch("--fail-above", "findings=0") is None
+    assert "team-1: worth a look" in capsys.readouterr().out
+    # The hint is printed once, and counts until it is settled.
+    assert watch(*gate) == 3
+    assert "hints is 1, above the limit of 0" in capsys.readouterr().err
+    assert watch("--fail-above", "hints=1") is None
+    assert watch() is None
+    show_account(board.engine, "team-1", "a new method, and its code")
+    assert watch(*gate) is None
+    with pytest.raises(InputError, match="the account team-1 is shown already"):
+        show_account(board.engine, "team-1", "again")
+    board.close()
+
+
+def test_a_merged_account_s_alert_is_its_team_s_until_that_is_settled(place):
+    board = mining(place("board"))
+    assert [alert.account for alert in look(board.engine)] == ["miner"]
+    assert open_cases(board.engine) == {"findings": 1, "hints": 0}
+    merge_accounts(board, "team", "miner", "one team")
+    assert open_cases(board.engine) == {"findings": 1, "hints": 0}
+    hide_account(board.engine, "team", "random labels")
+    assert open_cases(board.engine) == {"findings": 0, "hints": 0}
+    board.close()
+
+
+@pytest.mark.parametrize("metric", ["auc", "accuracy"])
+def test_a_log_of_areas_under_the_curve_counts_the_smaller_class(place, metric):
+    labels = np.repeat([0, 1], [170, 30])
+    board = open_board(place("board"), labels, metric=metric)
+    board.admit("ann")
+    for turn in range(3):
+        board.submit("ann", RNG(turn).random(200) if metric == "auc" else 1 - labels)
+    with reading(board.engine) as connection:
+        row = board_row(connection)
+    of_labels = history_of_log(board.engine, row, labels)
+    assert of_labels.n_smaller == (30 if metric == "auc" else None)
+    assert history_of_log(board.engine, row, None).n_smaller is None
     board.close()
 
 

@@ -95,6 +95,7 @@ def test_keys_and_budgets(client, token):
         (b"[0", {}, 422, "the body must be JSON"),
         (npy(np.zeros(N + 1, int)), NPY, 422, "must have 60 rows, got 61"),
         (b"x" * 20_000, NPY, 413, "at most 5056 bytes"),
+        (npy(np.array(["a long name of a class"] * N)), NPY, 413, "labels.astype('int64')"),
         ((b"x" * 1_000 for _ in range(20)), NPY, 413, "at most 5056 bytes"),
         (b"[]", {"Content-Type": "text/plain"}, 415, "Content-Type must be application/json"),
         (b"[]", {"Idempotency-Key": "k" * 201}, 422, "idempotency-key: String should have"),
@@ -102,7 +103,7 @@ def test_keys_and_budgets(client, token):
         (b"[]", {"Authorization": "Bearer \xff"}, 401, "with a token of this board"),
         (b"[]", {"Authorization": "Basic YTpi"}, 401, "with a token of this board"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_what_is_wrong_is_said(asked, content, headers, status, said):
     client, token = asked

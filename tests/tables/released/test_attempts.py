@@ -1,10 +1,14 @@
 """How many attempts the wanted precision needs: enough whatever comes out, and no more."""
 
+import re
+
 import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.tables.released.hits import Attempts, Hits, enough_attempts, points_of, widest
+from privacygauge.tables.released_audit.audit import audit_released
+from tests.tables.released.made_released import people
 
 
 def half_widths(attempts, level, shares):
@@ -46,3 +50,15 @@ def test_what_two_small_tables_cannot_give_is_all_of_both():
 def test_a_width_must_be_between_nothing_and_everything(half_width):
     with pytest.raises(InputError, match=r"half_width must be in \(0, 0.5\), got"):
         enough_attempts(half_width, 0.95, 100, 100)
+
+
+@pytest.mark.slow
+def test_too_few_records_are_told_how_many_are_enough():
+    """The advice is followed, and then nothing is said of too few."""
+    everybody = people(np.random.default_rng(5), 8_000)
+    real, made = everybody[:300], everybody[300:600]
+    few = audit_released(real, made, everybody[600:900], attempts=60, secrets=["sex"])
+    (larger,) = (text for text in few.report().verdict.advice if "larger holdout" in text)
+    wanted = int(re.search(r"about ([\d,]+) of the same source", larger)[1].replace(",", ""))
+    enough = audit_released(real, made, everybody[600 : 600 + wanted], attempts=60, secrets=["sex"])
+    assert few.questions.detectable.average > 0.55 >= enough.questions.detectable.average

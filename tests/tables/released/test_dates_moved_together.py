@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.hits import risk_beyond_control
 from privacygauge.tables.released.linkability import nearly_copied
 from privacygauge.tables.released.shared_rare_values import (
@@ -55,7 +54,7 @@ def release(rng, n, copied):
 def test_days_between_dates_stand_in_their_place():
     rng = np.random.default_rng(0)
     found = release(rng, 50, 50)
-    days = between_dates(found)
+    days = found.between_dates
     names = (
         "sex",
         "code",
@@ -64,10 +63,11 @@ def test_days_between_dates_stand_in_their_place():
         "days from admitted to discharged",
     )
     assert days.schema.names == names
+    assert days is found.between_dates
     stay = days.real.values[:, -1]
     assert sorted(stay) == sorted(days.synthetic.values[:, -1])
     assert 0 <= stay.min() < stay.max() < 30
-    assert between_dates(read_together(*(patients(rng, 50)[["sex", "born"]] for _ in "ab"))) is None
+    assert read_together(*(patients(rng, 50)[["sex", "born"]] for _ in "ab")).between_dates is None
 
 
 def test_missing_dates_leave_the_days_out():
@@ -75,7 +75,7 @@ def test_missing_dates_leave_the_days_out():
     real, made = (patients(rng, 60) for _ in range(2))
     real.loc[3, "admitted"] = pd.NaT
     made.loc[30:, "discharged"] = pd.NaT
-    days = between_dates(read_together(real, made))
+    days = read_together(real, made).between_dates
     assert np.isnan(days.real.values[3]).sum() == 2
     assert np.isnan(days.synthetic.values).any(axis=1).tolist() == [False] * 30 + [True] * 30
 
@@ -83,7 +83,7 @@ def test_missing_dates_leave_the_days_out():
 def test_a_fifth_whose_dates_were_moved_is_found():
     rng = np.random.default_rng(1)
     found = release(rng, 400, 80)
-    days = nearly_copied(between_dates(found), rng)
+    days = nearly_copied(found.between_dates, rng)
     assert risk_beyond_control(days, 0.99).low > 0.1
     (ranked,) = (
         hits
@@ -110,7 +110,7 @@ def test_dates_of_other_people_show_nothing(form):
         rng = np.random.default_rng([seed, 5])
         found = release(rng, 120, 0)
         if form == "copied":
-            hits = nearly_copied(between_dates(found), rng)
+            hits = nearly_copied(found.between_dates, rng)
         else:
             hits = most_in_common(ranked_in_common(found, rng), (), rng)[-1]
         wrong += risk_beyond_control(hits, 0.95).low > 0

@@ -26,10 +26,12 @@ from privacygauge.tables.released.membership import (
     blind,
     judged_folds,
     membership_signals,
+    scores_of_no_leak,
     signals_by_row,
 )
 from privacygauge.tables.released.tables import NO_CONTROL, ReleasedTables, read_together
 from tests.tables.released.made_released import people, released, without_holdout
+from tests.tables.released.test_unlikely import patients
 from tests.thorough import times
 
 ATTACKS = (
@@ -160,6 +162,21 @@ def test_all_attacks_judge_the_same_records_and_fit_a_transcript():
         assert np.array_equal(one.nonmember_rows, signals[0].nonmember_rows)
         scores = np.concatenate([one.members, one.nonmembers])
         assert Transcript(scores, np.arange(120) < 60).n_in == 60
+
+
+@pytest.mark.parametrize("attack", [DistanceRatio(), DensityRatio()], ids=repr)
+def test_scores_of_no_leak_are_as_high_as_those_of_a_table_of_other_people(attack):
+    """Records of rare codes are near to somebody by chance, the more often the larger a table."""
+    honest, without = [], []
+    for seed in range(times(8)):
+        rng = np.random.default_rng(seed)
+        tables = read_together(*(patients(rng, 500) for _ in range(3)))
+        folds = judged_folds(tables, rng)
+        found = signals_by_row([attack.signals(fold) for fold in folds])
+        honest += [found.members, found.nonmembers]
+        without.append(scores_of_no_leak(tables, seed, f"{attack.name} ("))
+    high = np.quantile(np.concatenate(honest), 0.99)
+    assert 0.004 < np.mean(np.concatenate(without) >= high) < 0.02
 
 
 def test_without_a_holdout_there_is_nobody_to_judge_by():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.report.attacks.verdict import TOO_FEW
-from privacygauge.report.grades import UNTOLD
+from privacygauge.report.grades import LARGE, UNTOLD
 from privacygauge.tables.released.hits import risk_beyond_control
 from privacygauge.tables.released.named import TextColumn
 from privacygauge.tables.released.tables import read_together
@@ -173,3 +173,54 @@ def test_ids_that_the_synthetic_table_gives_anew_are_left_out(write, each):
     # Another unit of a measure is no other name.
     amounts = [x.rename(columns={"patient_id": "cost"}) for x in (table(100_000), table(900_000))]
     assert "cost" in read_together(*amounts).schema.names
+
+
+def sales(rng, n, region):
+    """Return sales of houses in thirty districts of a region, which have a rate and a price."""
+    of = np.random.default_rng(region)
+    level, rate = of.normal(8, 0.35, 30), of.normal(5, 1.5, 30).round(1)
+    district = rng.integers(30, size=n)
+    size = np.exp(rng.normal(4.4, 0.35, n)).round()
+    return pd.DataFrame(
+        {
+            "district": [f"{'AB'[region]}-{i:02d}" for i in district],
+            "size": size,
+            "price": (size * np.exp(level[district] + rng.normal(0, 0.15, n)) / 1000).round(),
+            "unemployment": rate[district],
+            "age": rng.integers(25, 90, n),
+            "garden": rng.choice(["y", "n"], n),
+        }
+    )
+
+
+def test_places_of_another_region_are_no_people():
+    rng = np.random.default_rng(0)
+    real, made, holdout = sales(rng, 300, 0), sales(rng, 300, 0), sales(rng, 300, 1)
+    found = read_together(real, made, holdout)
+    assert found.unit is None
+    assert "district" in found.schema.names
+    assert any("not for names of people" in said for said in found.read)
+    # Numbers that the release deals out anew are those of other people.
+    anew = {f"A-{i:02d}": f"A-{j:02d}" for i, j in enumerate(rng.permutation(30))}
+    renamed = made.assign(district=made["district"].map(anew))
+    assert read_together(real, renamed, holdout).unit is not None
+    # Called a person's, it names people.
+    named = [frame.rename(columns={"district": "patient"}) for frame in (real, made, holdout)]
+    assert read_together(*named).unit is not None
+
+
+def test_near_copies_beside_a_holdout_of_other_towns_are_a_large_leak():
+    rng = np.random.default_rng(0)
+    sides = [patients(rng, 300) for _ in range(2)]
+    for region, side in zip("ab", sides, strict=True):
+        side["town"] = [f"{region}{i}" for i in rng.integers(12, size=300)]
+    real, holdout = sides
+    made = real.copy()
+    for name in ("age", "cost"):
+        made[name] += rng.normal(0, 0.1 * real[name].std(), 300)
+    audit = audit_released(
+        real, made.sample(frac=1, random_state=0), holdout, attempts=100, secrets=["sex"]
+    )
+    assert "town" in audit.drifted
+    assert audit.people is None
+    assert audit.report().verdict.grade == LARGE

@@ -94,3 +94,40 @@ def test_the_page_says_that_rows_are_in_the_order_of_the_people(with_holdout):
     assert not any("Shuffle" in advice for advice in mixed.verdict.advice)
     assert pd.notna(ordered.data["order"]["low"])
     assert mixed.data["order"] is None or mixed.data["order"]["low"] <= 0
+
+
+def days(rng, weather):
+    """Return a shop's sales by day, with the weather that all shops had."""
+    n = len(weather)
+    return pd.DataFrame(
+        {
+            "day": np.arange(n),
+            "weekday": [f"d{i % 7}" for i in range(n)],
+            "warm": weather,
+            "sales": np.exp(7 + 0.02 * weather + rng.normal(0, 0.2, n)).round(2),
+            "visitors": (300 + 4 * weather + rng.normal(0, 30, n)).round(),
+            "staff": rng.integers(3, 8, n),
+        }
+    )
+
+
+@pytest.mark.parametrize("fewer", [0, 100])
+def test_the_order_of_days_is_no_leak_where_the_holdout_has_it_too(fewer):
+    games = times(20)
+    wrong = 0
+    for seed in range(games):
+        rng = np.random.default_rng([seed, 5])
+        weather = (12 + 10 * np.sin(np.arange(300) / 58) + rng.normal(0, 2, 300)).round(1)
+        real, made, holdout = (days(rng, weather) for _ in range(3))
+        tables = read_together(real, made, holdout[: 300 - fewer], compared=["day"])
+        found = same_place(tables, rng)
+        beyond = None if found is None else found.beyond(0.95)
+        wrong += beyond is not None and beyond.low > 0
+        # A shop's own numbers, moved a little, still stand in its order.
+        own = real.assign(
+            sales=(real["sales"] * np.exp(rng.normal(0, 0.02, 300))).round(2),
+            visitors=real["visitors"] + rng.integers(-3, 4, 300),
+        )
+        tables = read_together(real, own, holdout[: 300 - fewer], compared=["day"])
+        assert same_place(tables, rng).beyond(0.99).low > 0.3
+    assert wrong <= max(1, 0.05 * games)

@@ -100,6 +100,11 @@ def test_without_a_holdout_the_real_ones_are_attacked_alone():
     assert [hits.name for hits in apart] == ["singling-out", "linkability", "inference"]
     assert all(hits.control is None for hits in apart)
     assert len(done.exposed) == len(apart[1].attack) == int(MOST * 120)
+    # Outcomes are laid out record by record, and those of inference secret by secret.
+    assert [one.linked for one in done.exposed] == apart[1].attack.tolist()
+    assert [one.singled_out for one in done.exposed] == apart[0].attack.tolist()
+    assert [one.told for one in done.exposed] == apart[2].attack.astype(int).tolist()
+    assert {one.secrets for one in done.exposed} == {1}
 
 
 @pytest.mark.slow

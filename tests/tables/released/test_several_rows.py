@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from privacygauge.evaluate.detectable import smallest_average
 from privacygauge.evaluate.tail import tail
+from privacygauge.report.attacks.verdict import DETECTABLE, TOO_FEW
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.released.people import constant_columns, rows_of_people, with_people
 from privacygauge.tables.released.shared_rare_values import ranked_in_common, rows_in_common
@@ -229,6 +232,26 @@ def test_days_of_other_years_are_no_people() -> None:
         for frame, first in zip(frames, (0, 400), strict=True):
             frame["day"] = first + rng.integers(0, 300, len(frame))
         assert constant_columns(*both(*frames)) is None
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_visits_of_too_few_people_are_told_how_many_would_be_enough(named: bool) -> None:
+    """A column that names people is used, and said to be, where nobody named it."""
+    rng = np.random.default_rng(0)
+    tables = []
+    for side in "rsh":
+        frame = seen_often(rng, 100, 3)
+        tables.append(frame.assign(person=[f"{side}{i // 3}" for i in range(300)]))
+    unit = {"drop": ["person"], "unit": tables[0]["person"], "holdout_unit": tables[2]["person"]}
+    found = audit_released(
+        *tables, attempts=50, secrets=["sex"], label="sex", **(unit if named else {})
+    )
+    assert found.report().verdict.headline == TOO_FEW
+    (said,) = (text for text in found.report().verdict.advice if "100 independent" in text)
+    enough = int(re.search(r"about ([\d,]+) of them, and as many others", said)[1])
+    assert smallest_average(enough, enough, found.headline.each) <= DETECTABLE
+    assert smallest_average(enough - 10, enough - 10, found.headline.each) > DETECTABLE
+    assert any("as with --unit person" in text for text in found.warnings) == (not named)
 
 
 @pytest.mark.slow

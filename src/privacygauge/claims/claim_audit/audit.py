@@ -18,6 +18,7 @@ from privacygauge.claims.options import ClaimTerms
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
+    ARRAYS,
     CanariesLike,
     as_canaries,
     by_unit,
@@ -261,7 +262,7 @@ class ClaimOptions(ClaimTerms):
 
 
 audit_privacy_claim = one_line(
-    ClaimOptions, ClaimOptions.run, "audit_privacy_claim", without=KEEPING
+    ClaimOptions, ClaimOptions.run, "audit_privacy_claim", without=KEEPING, arrays=ARRAYS
 )
 
 

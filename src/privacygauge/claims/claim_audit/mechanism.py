@@ -22,6 +22,7 @@ from privacygauge.core.transcript import tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim_designs import ManyRuns
 from privacygauge.evaluate.two_rates import epsilon_cut
+from privacygauge.kinds.one_line import by_position
 
 Mechanism = Callable[..., Any]
 """Takes data and a generator, or data alone, and returns numbers, text, or a category."""
@@ -36,6 +37,7 @@ _COLUMNS = 16
 """First numbers of an output that are each tried as a score."""
 
 
+@by_position()
 def audit_mechanism(
     mechanism: Mechanism,
     neighbours: Neighbours,
@@ -99,6 +101,7 @@ def audit_mechanism(
     <ClaimAudit: The claim is refuted: epsilon is at least ...>
     """
     checks.at_least(100, runs=runs, search=search)
+    seed = seeds.drawn_seed(seed)
     rng = seeds.stream(seed, "neighbours")
     pairs = [neighbours(rng) for _ in range(_DRAWN)] if callable(neighbours) else list(neighbours)
     for pair in pairs:

@@ -39,7 +39,7 @@ from privacygauge.classifiers.attacked import (
 )
 from privacygauge.classifiers.audit.verdict import of_classes
 from privacygauge.classifiers.files import PredictionsLike, as_predictions
-from privacygauge.classifiers.predictions import Predictions
+from privacygauge.classifiers.predictions import ARRAYS, Predictions
 from privacygauge.classifiers.probe_training import prepare_records
 from privacygauge.classifiers.shadows import Execution
 from privacygauge.classifiers.trainer import Trainer
@@ -161,7 +161,7 @@ class DefenceAudit(DefenceResult):
             data=data(self),
             frames={
                 "defences.csv": lambda: defences_frame(self),
-                "attacks.csv": self.to_frame,
+                "attacks.csv": lambda: frame(self.lines()),
                 **epochs,
             },
             nothing_left_out="Nothing: every attack was played against every defence.",
@@ -342,9 +342,10 @@ audit_defences = one_line(
     DefenceOptions.run,
     "audit_defences",
     without=NO_RUN,
+    arrays=ARRAYS,
 )
 audit_defended = one_line(
-    DefenceOptions, DefenceOptions.run_on_answers, "audit_defended", without=KEEPING
+    DefenceOptions, DefenceOptions.run_on_answers, "audit_defended", without=KEEPING, arrays=ARRAYS
 )
 
 

@@ -30,7 +30,7 @@ from privacygauge.report.grades import (
 )
 from privacygauge.report.numbers import decimal, decimal_estimate, percent, plain, rate
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import DataFrame, Grade, Origin, Verdict, frame
+from privacygauge.report.values import DataFrame, Grade, Origin, Verdict
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -49,7 +49,7 @@ class DefenceResult(ComparedDefences, Reported):
 
     def to_frame(self) -> DataFrame:
         """Return one row per defence, attack and adversary, each interval by itself."""
-        return frame(self.lines())
+        return self.tables()["attacks"]
 
 
 _WORTH = {

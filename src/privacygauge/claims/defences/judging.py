@@ -16,7 +16,7 @@ from privacygauge.classifiers.neural import NeuralNasr
 from privacygauge.classifiers.predictions import Predictions, probabilities
 from privacygauge.classifiers.suite import METRICS, prediction_attacks, single_record_attacks
 from privacygauge.core import checks, seeds
-from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.attacks.posterior import Estimator, RiskScore
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
@@ -133,7 +133,13 @@ class DefenceOptions:
         """Return the attacks' results and the privacy risk score in a game."""
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         labels = game.target.labels
-        risk = risk_of(rounds, self.estimator, labels=labels, seed=self.seed, level=self.level)
+        risk = risk_of(
+            rounds,
+            RiskScore(estimator=self.estimator),
+            labels=labels,
+            seed=self.seed,
+            level=self.level,
+        )
         return GameFindings(self.results(game), *risk)
 
     def headline(self, found: GameFindings) -> Headline:

@@ -35,6 +35,7 @@ from privacygauge.claims.defences.training import (
     WithoutRiskiest,
 )
 from privacygauge.errors import InputError
+from privacygauge.runs.plugins import plugin
 
 _Made = TypeVar("_Made", Defence, TrainingDefence)
 
@@ -152,7 +153,8 @@ def _from_text(known: _Known[_Made], text: str, names: str) -> _Made:
     """Return the defence that `text` names; an error lists the known `names`."""
     word, colon, number = text.partition(":")
     try:
-        make, read = known[word]
+        added = None if word in known else plugin("defences", word)
+        make, read = known[word] if added is None else (added, float)
         if not colon:
             return make()
         if read is None:

@@ -103,9 +103,8 @@ class DtpAudit(DtpResult):
                 "differential-training-privacy",
             ),
             intro=f"{measured_records_text(self)} training records were measured.{small} A number "
-            "without an interval "
-            "was computed, not estimated: it is exact for this training set, these settings and "
-            "these random draws.",
+            "without an interval is exact for this training set, these settings and these random "
+            "draws.",
             origin=self.origin,
             verdict=verdict(self),
             measures=tuple(_measures(self)),

@@ -126,7 +126,7 @@ def report(f: WorstCaseResult) -> Report:
         # One row per training; its intervals hold jointly except for the accuracy's.
         frames={
             "trainings.csv": lambda: frame([_row(f, training) for training in f.trainings]),
-            "attacks.csv": f.to_frame,
+            "attacks.csv": lambda: frame(f.lines()),
         },
         nothing_left_out="Nothing: every attack was played on every training.",
         overview=(table("overview", title, rows, note, spare=("Models right",)),),

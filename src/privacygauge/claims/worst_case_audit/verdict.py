@@ -25,7 +25,7 @@ from privacygauge.report.grades import (
 )
 from privacygauge.report.numbers import count, percent, plain, rate, several, tpr_estimate
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import DataFrame, Grade, Origin, Verdict, frame
+from privacygauge.report.values import DataFrame, Grade, Origin, Verdict
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class WorstCaseResult(ComparedTrainings, Reported):
 
     def to_frame(self) -> DataFrame:
         """Return one row per training, group of targets, attack and rate."""
-        return frame(self.lines())
+        return self.tables()["attacks"]
 
 
 _NAMED = 3

@@ -26,6 +26,7 @@ from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.by_target import per_target
 from privacygauge.evaluate.direction import inverted_attacks
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.evaluate.playing import (
     audit,
@@ -76,13 +77,18 @@ from privacygauge.runs.options import Options, keyword
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class CandidateAudit(JudgedCandidates, Reported):
+class CandidateAudit(JudgedCandidates, plots.RankedRecords, Reported):
     """Findings of the candidate-set game, with its report, tables and plots."""
 
     origin: Origin
     """Origin of the findings: command, seed, level and inputs."""
     game: GameDescription
     """Description of the game; its numbers of members and non-members count guesses."""
+
+    @property
+    def ranking_attacks(self) -> tuple[Evaluation, ...]:
+        """Attacks that have a ROC curve: all of them."""
+        return self.evaluations
 
     def report(self) -> Report:
         """Return the report, as plain values."""

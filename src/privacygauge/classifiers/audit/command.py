@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from privacygauge.classifiers.audit.options import METRICS, NAME, ClassifierRequest
+from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
+from privacygauge.kinds.dropped import (
+    Answers,
+    DroppedFile,
+    Question,
+    Recognised,
+    answer,
+    member_column,
+    member_question,
+    model_question,
+    options,
+    person_question,
+)
 from privacygauge.kinds.request import (
     HelpGroup,
     Request,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privacygauge.classifiers.audit.result import Audit
     from privacygauge.kinds.session import Work
 
@@ -79,6 +96,137 @@ def play(asked: ClassifierRequest, work: Work) -> Audit:
     return audit_trained(asked, work)
 
 
+def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
+    """Recognise predictions, alone or beside those of shadow models, and a table to train on."""
+    from privacygauge.classifiers.exports import roles_in
+    from privacygauge.core.checks import short_list
+
+    pools = [file for file in files if len(file.shapes.get("member", ())) == 2]
+    released = [file for file in files if file not in pools]
+    if not 1 <= len(released) <= 2 or len(pools) + len(released) > 2 or len(pools) > 1:
+        return []
+    alone = [_trained_on(files[0])] if len(files) == 1 and files[0].columns else []
+    scores, label, member = roles_in(released[0].names)
+    of_classes = {} if scores else _class_columns(released[0], apart=(label, member))
+    if any(not roles_in(file.names)[0] and not {*of_classes} & {*file.names} for file in released):
+        return alone
+    scores = scores or [*of_classes]
+    questions: list[Question] = []
+    left = [x for x in released[0].names if x not in (*scores, label, member)]
+    if label is None:
+        questions.append(Question("label", "Which column holds the true class?", tuple(left)))
+    called = [name.removeprefix("p_") for name in of_classes.values()]
+    whole = {*released[0].numbers()}.difference(released[0].fractions())
+    if (label is None or label in whole) and not all(name.isdecimal() for name in called):
+        # Only their owner knows which number is which class.
+        order = (f"yes: {short_list(called)}",)
+        text = (
+            "If the true classes are numbers: do these count the classes in the order of the "
+            "columns? If not, call the columns p_0, p_1, ... first."
+        )
+        questions.append(Question("order", text, order, needed=label is not None))
+    if member is None:
+        halves = [x for x in released[0].halves() if x in left] or left
+        questions.append(member_question(halves))
+    if len(released) == 2:
+        text = "Which file holds the predictions of the audited model? The other is a shadow model."
+        questions += model_question(text, released)
+    people = person_question([x for x in released[0].columns if x in left])
+
+    def arguments(answers: Answers) -> list[str]:
+        target = answer(answers, "target") or released[0].name
+        others = [file.name for file in released if file.name != target]
+        return [
+            target,
+            *(f"--shadow={name}" for name in others),
+            *(f"--pool={file.name}" for file in pools),
+            *options(answers, unit="unit"),
+        ]
+
+    def renamed(answers: Answers) -> dict[str, str]:
+        truth = answer(answers, "label")
+        membership = member_column(answers)
+        if truth in membership:
+            raise InputError("the true class and the membership must be two columns")
+        classes = {truth: "labels" if released[0].shapes else "label"} if truth else {}
+        columns = of_classes
+        if answer(answers, "order") and (truth or label) in whole:
+            columns = {name: f"p_{place}" for place, name in enumerate(of_classes)}
+        return {**columns, **classes, **membership}
+
+    # Shares of anything may sum to 1; those of classes stand beside members, or labels.
+    are_labels = ({*map(str, values)} <= {*called} for values in released[0].columns.values())
+    sure = not of_classes or member or any(are_labels)
+    beside = " beside those of a shadow model" if len(released) == 2 else ""
+    return [
+        Recognised(
+            f"Predictions of a classifier{' beside a pool of shadow models' if pools else beside}",
+            arguments,
+            questions=(*questions, *people),
+            renamed=renamed,
+            fit=4 if label and member else 3 if sure else 0,
+        ),
+        *(alone if of_classes else []),
+    ]
+
+
+def _class_columns(file: DroppedFile, apart: Sequence[str | None]) -> dict[str, str]:
+    """Return neighbouring columns that sum to 1, or to 100, in the first rows, to their names.
+
+    These are what readers call the probabilities of classes; ``confidence_cat`` becomes ``p_cat``.
+    """
+    shares = {
+        name: [float(value) for value in file.columns[name]]
+        for name in file.numbers()
+        if name not in apart
+        and all(value is not None and str(value).strip() for value in file.columns[name])
+    }
+    shares = {name: x for name, x in shares.items() if min(x) >= 0 and max(x) <= _MOST}
+    names = [*shares]
+    # Columns of 0 and 1 that sum to 1 are one column of words, written apart.
+    with_fractions = {*file.fractions()}
+    # Sums of the first columns, row by row: the difference of two is that of all between.
+    sums = [[*accumulate(row, initial=0.0)] for row in zip(*shares.values(), strict=True)]
+    for first in range(len(names)):
+        for last in range(first + 2, len(names) + 1):
+            if sums[0][last] - sums[0][first] > _MOST:
+                break
+            found = names[first:last]
+            alike = (
+                all(abs((row[last] - row[first]) / whole - 1) <= _OFF for row in sums)
+                for whole in (1, 100)
+            )
+            if any(alike) and with_fractions & {*found}:
+                heads = {name[: len(name) - len(re.split(r"[_ .:-]", name)[-1])] for name in found}
+                head = heads.pop() if len(heads) == 1 else ""
+                return {name: f"p_{name.removeprefix(head)}" for name in found}
+    return {}
+
+
+_OFF = 0.02
+"""Largest deviation of the sum of a row's probabilities from 1, from rounding."""
+_MOST = 100 * (1 + _OFF)
+
+
+def _trained_on(file: DroppedFile) -> Recognised:
+    """Return the audit of a model that is trained here on the records of a table."""
+    columns = tuple(file.columns)
+    models = ("random-forest", "gradient-boosting", "logistic", "naive-bayes", "nearest")
+    return Recognised(
+        "A table of records, for a model that is trained here on half of them",
+        lambda answers: [
+            f"--data={file.name}",
+            *options(answers, label="label", model="model", unit="unit"),
+        ],
+        questions=(
+            Question("label", "Which column does the model predict?", columns),
+            Question("model", "Which model?", models, usual=models[:1]),
+            *person_question(columns),
+        ),
+        fit=0,
+    )
+
+
 COMMAND = Command(
     NAME,
     group=HelpGroup.CLASSIFIER,
@@ -90,6 +238,7 @@ COMMAND = Command(
     trains=True,
     keeps=True,
     tables=TABLES,
+    recognise=recognise,
 )
 
 _DEMO = """Audit a real model on real data that needs no download.

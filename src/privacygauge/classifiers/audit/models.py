@@ -38,7 +38,7 @@ from privacygauge.classifiers.held import Held, numeric
 from privacygauge.classifiers.known import HELD_BY, comparison_of
 from privacygauge.classifiers.label_only import LabelOnlyQueries
 from privacygauge.classifiers.named import fitted_model, recorded_target
-from privacygauge.classifiers.predictions import LogitPool, Pool, predictions, probabilities
+from privacygauge.classifiers.predictions import ARRAYS, LogitPool, Pool, predictions, probabilities
 from privacygauge.classifiers.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifiers.shadowed import require_logits, train_missing_shadows
 from privacygauge.classifiers.shadows import Execution, failed_shadows_warning
@@ -241,7 +241,7 @@ class PoolOptions(ReleaseOptions):
         return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
 
 
-audit_pool = one_line(PoolOptions, PoolOptions.run, "audit_pool", without=KEEPING)
+audit_pool = one_line(PoolOptions, PoolOptions.run, "audit_pool", without=KEEPING, arrays=ARRAYS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privacygauge.classifiers.attacked import (
     ID_BEGINNING,
     are_columns,
-    attack_rounds,
+    attack_predictions,
     contents_of,
     missing_classes,
     named_columns,
@@ -26,7 +26,7 @@ from privacygauge.classifiers.files import PredictionsLike, as_predictions
 from privacygauge.classifiers.game import PredictionGame
 from privacygauge.classifiers.held import Held
 from privacygauge.classifiers.known import comparison_of
-from privacygauge.classifiers.predictions import LogitPool, Pool, Predictions
+from privacygauge.classifiers.predictions import ARRAYS, LogitPool, Pool, Predictions
 from privacygauge.classifiers.suite import chosen_attacks, prediction_attacks
 from privacygauge.classifiers.units_of_rows import settle_units
 from privacygauge.core import checks, seeds
@@ -105,7 +105,7 @@ def assemble(
     beginnings = None if asked.slices is not None else id_groups(target.ids)
     if beginnings is not None:
         columns.setdefault(ID_BEGINNING, beginnings)
-    done = attack_rounds(
+    done = attack_predictions(
         rounds,
         asked.attacks,
         target=target,
@@ -153,6 +153,7 @@ def assemble(
             risk=done.risk,
             contents=contents,
             unit=target.unit,
+            people=target.people,
             vulnerability=done.vulnerability,
         ),
         doubts=doubtful,
@@ -168,6 +169,11 @@ _GIVEN = (
     "other ways than membership; where classes, columns or features show it, records are compared "
     "that are alike in it, and what they do not show cannot be told from a leak"
 )
+
+
+def origin_of_truth(drawn: bool) -> str:
+    """Return where the members come from, as reports say it."""
+    return _DRAWN if drawn else _GIVEN
 
 
 def game_description(
@@ -187,7 +193,7 @@ def game_description(
         adversary=(
             "Sees the model's full prediction and the true class of a record (black box), " + has
         ),
-        secret=_DRAWN if drawn else _GIVEN,
+        secret=origin_of_truth(drawn),
         thresholds=learnt,
         n_in=target.n_in,
         n_out=target.n_out,
@@ -207,7 +213,7 @@ def pool_description(
             "candidate records and how the model is trained, and has trained "
             f"{len(pool)} models of its own on candidates that fair coins put in them"
         ),
-        secret=_DRAWN if drawn else _GIVEN,
+        secret=origin_of_truth(drawn),
         thresholds="on the shadow models' records only",
         n_in=target.n_in,
         n_out=target.n_out,
@@ -329,5 +335,5 @@ class ClassifierOptions(PredictionOptions):
 
 
 audit_classifier = one_line(
-    ClassifierOptions, ClassifierOptions.run, "audit_classifier", without=KEEPING
+    ClassifierOptions, ClassifierOptions.run, "audit_classifier", without=KEEPING, arrays=ARRAYS
 )

@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from privacygauge.classifiers.attacked import AttackFindings
 from privacygauge.classifiers.audit.verdict import UnknownSide, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.attacked import AttackFindings
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.evaluate.risk import Risk, risk_cdf, spaced_classes
@@ -52,7 +53,7 @@ from privacygauge.report.values import (
     values_of,
 )
 
-_RISK_TERMS = {
+RISK_TERMS = {
     "Privacy risk score": "The probability that a record is a member, given what the adversary "
     "sees, at even odds beforehand.",
     "Calibration error": "How far risk scores are from the share of members that they stand for. "
@@ -66,8 +67,8 @@ _CLASSES = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Audit(AttackFindings, Reported):
-    """Findings of an audit, with its report, tables and plots."""
+class AttackAudit(AttackFindings, plots.RankedRecords, Reported):
+    """Findings of attacks on single records, whatever the kind of model."""
 
     origin: Origin
     """Origin of the findings: command, seed, level and inputs."""
@@ -75,6 +76,47 @@ class Audit(AttackFindings, Reported):
     """Description of the game."""
     records: Records
     """One row per target."""
+
+    @property
+    def attacks(self) -> Attacks:
+        """Attacks, with the groups to report."""
+        return Attacks(
+            game=self.game,
+            evaluations=self.evaluations,
+            headline=self.headline,
+            level=self.level,
+            groups=self.slices.announced,
+            questions=self.questions,
+        )
+
+    @property
+    def riskiest(self) -> Riskiest:
+        """The most vulnerable members; by the risk score where no models rank the records."""
+        ranking = self.records.vulnerability
+        if ranking is not None:
+            # Models with and without each record rank them.
+            return records.riskiest_records(
+                self.records, ranking.attack, ranking.value, members=True
+            )
+        assert self.records.risk is not None  # every record has one
+        return records.riskiest_records(self.records, "privacy risk score", self.records.risk)
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether some member stands out among models with and without it."""
+        ranking = self.records.vulnerability
+        return ranking is not None and bool(ranking.stands_out.any())
+
+    @property
+    def ranking_attacks(self) -> tuple[Evaluation, ...]:
+        """Attacks that have a ROC curve: all of them."""
+        return self.evaluations
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Audit(AttackAudit):
+    """Findings of an audit, with its report, tables and plots."""
+
     doubts: tuple[str, ...] = ()
     """Reasons to doubt the predictions: with any of them, the report does not claim that nothing
     leaks."""
@@ -82,38 +124,10 @@ class Audit(AttackFindings, Reported):
     """Side with labels that may belong to other records: the report claims no leak unless that side
     itself shows one."""
 
-    @property
-    def attacks(self) -> Attacks:
-        """Attacks, with the groups to report."""
-        groups = self.slices.announced
-        return Attacks(
-            game=self.game,
-            evaluations=self.evaluations,
-            headline=self.headline,
-            level=self.level,
-            groups=groups,
-            questions=self.questions,
-        )
-
-    def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
-        """Plot the ROC curve of every attack, by default on linear axes."""
-        return plots.plot_roc(self.evaluations, ax, log=log)
-
     def report(self) -> Report:
         """Return the report, as plain values."""
         a = self.attacks
-        ranking = self.records.vulnerability
-        if ranking is not None:
-            # The most vulnerable members, where models with and without each record rank them.
-            found = records.riskiest_records(
-                self.records, ranking.attack, ranking.value, members=True
-            )
-        else:
-            assert self.records.risk is not None  # every record has one
-            found = records.riskiest_records(self.records, "privacy risk score", self.records.risk)
-        ranked = self.records.vulnerability is not None and bool(
-            self.records.vulnerability.stands_out.any()
-        )
+        found = self.riskiest
         facts = []
         for fact in self.facts:
             is_share = fact.estimate.low >= 0 and fact.estimate.high <= 1
@@ -199,9 +213,10 @@ class Audit(AttackFindings, Reported):
                 a,
                 self.doubts,
                 self.comparison,
-                ranked=ranked,
+                ranked=self.stands_out,
                 unmatched=self.unmatched,
-                unmatched_few=self.unmatched_few,
+                alike=self.alike,
+                unmatched_few=self.unmatched_few or self.alone_auc,
                 unknown_side=self.unknown_side,
             ),
             measures=(
@@ -225,10 +240,13 @@ class Audit(AttackFindings, Reported):
                 *more_models,
                 *(() if questions is None else (questions,)),
                 plots.roc_section(a.evaluations, a.best),
-                Section("risk", risk_title, tuple(_risk_blocks(self.risk)), "Privacy risk"),
+                Section("risk", risk_title, tuple(risk_blocks(self.risk)), "Privacy risk"),
                 measures.groups_section(self.slices),
                 Section(
-                    "records", "The riskiest records", tuple(_riskiest(found)), "Riskiest records"
+                    "records",
+                    "The riskiest records",
+                    tuple(riskiest_blocks(found)),
+                    "Riskiest records",
                 ),
                 Section("facts", "About the release", (Pairs(tuple(facts)),), "The release"),
             ),
@@ -236,19 +254,13 @@ class Audit(AttackFindings, Reported):
                 **terms("Member", "Attack", "Shadow model"),
                 "Interval": interval(self.level),
                 **MEANINGS,
-                **_RISK_TERMS,
+                **RISK_TERMS,
             },
             worst=found.worst,
             data={
                 **measures.attacks_data(a),
                 **of_models,
-                "risk": {
-                    **pick_values(self.risk, "estimator", "mean"),
-                    **pick_values(self.risk.reliability, "rmse", "rmse_of_bins", "noise", "bins"),
-                    "cuts": values_of(self.risk.cuts),
-                    "excess": {key(prior): estimate_dict(x) for prior, x in self.risk.excess},
-                    **pick_values(self.risk, "classes", "correlation", "notes"),
-                },
+                "risk": risk_data(self.risk, "classes", "correlation", "notes"),
                 "slices": measures.groups_data(self.slices),
                 "facts": values_of(self.facts),
                 "comparison": fairness.as_data(self.comparison),
@@ -263,7 +275,19 @@ class Audit(AttackFindings, Reported):
         )
 
 
-def _riskiest(found: Riskiest) -> Iterator[Block]:
+def risk_data(risk: Risk, *further: str) -> dict[str, Json]:
+    """Return a risk score as keys of the report's JSON, with `further` attributes at the end."""
+    return {
+        **pick_values(risk, "estimator", "mean"),
+        **pick_values(risk.reliability, "rmse", "rmse_of_bins", "noise", "bins"),
+        "cuts": values_of(risk.cuts),
+        "excess": {key(prior): estimate_dict(x) for prior, x in risk.excess},
+        **pick_values(risk, *further),
+    }
+
+
+def riskiest_blocks(found: Riskiest) -> Iterator[Block]:
+    """Yield the table of the riskiest records, and the meaning of its order."""
     hidden = "" if found.records.contents else "; their contents are not in this file"
     shown = found.records.vulnerability
     if shown is None:
@@ -345,7 +369,8 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
         )
 
 
-def _risk_blocks(risk: Risk) -> Iterator[Block]:
+def risk_blocks(risk: Risk) -> Iterator[Block]:
+    """Yield texts, plots and tables about the privacy risk score."""
     reliability = risk.reliability
     yield text(
         "The privacy risk score is the probability that a record is a member, given what the "

@@ -21,8 +21,10 @@ from privacygauge.classifiers.predictions import Predictions
 from privacygauge.classifiers.signals import gains, knowledge_of_classes
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.attacked import AttackFindings
 from privacygauge.evaluate.fairness import Comparison, folds_of, group_codes
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Attacks
@@ -104,17 +106,22 @@ def verdict(
     *,
     ranked: bool = False,
     unmatched: Headline | None = None,
-    unmatched_few: Tail | None = None,
+    alike: AttackFindings | None = None,
+    unmatched_few: Tail | Estimate | None = None,
     unknown_side: UnknownSide | None = None,
+    more_records: tuple[str, ...] = MORE_RECORDS,
 ) -> Verdict:
     """Return the verdict on attacks on a classifier, graded as `grade_attacks` does.
 
     There is no grade if members and non-members differ without the release, or if no leak was found
     but there are doubts about the predictions. `ranked` says whether single records stand out in
     the table of the riskiest. `unmatched` is the headline on all records, if a column on which they
-    were matched may have been made from the answers. `unmatched_few` are members that stand out
-    among all records, but are like no non-member. `unknown_side` is a side with labels that may
-    belong to other records, see `of_one_side`.
+    were matched may have been made from the answers. `alike` are the findings on records that are
+    alike in a column that may explain the answers, or follow from them: a leak is only claimed if
+    these show one, too. `unmatched_few` are members that stand out among all records, or the AUC of
+    members against non-members, if they are like no non-member. `unknown_side` is a side with
+    labels that may belong to other records, see `of_one_side`. `more_records` is the advice after
+    too few records.
     """
     if comparison is not None and not comparison.told:
         return fairness.verdict(comparison)
@@ -137,6 +144,19 @@ def verdict(
         return fairness.of_a_placebo(comparison, a.headline.auc)
     if found.grade in (NONE, UNTOLD) and doubts:
         return doubtful(doubts)
+    if comparison is not None and comparison.suspects and found.grade not in (NONE, UNTOLD):
+        explained = alike is None
+        if alike is not None:
+            on_these = replace(
+                a,
+                evaluations=alike.evaluations,
+                headline=alike.headline,
+                groups=alike.slices.announced,
+                questions=alike.questions,
+            )
+            explained = grade_attacks(on_these).grade in (NONE, UNTOLD)
+        if explained:
+            return fairness.explained_by_column(comparison, a.headline.reached.accuracy)
     # Nothing on matched records, but a leak without matching: the column may hide it.
     hidden = unmatched is not None and unmatched.reached.accuracy.low > 0.5
     if comparison is not None and hidden and found.grade in (NONE, UNTOLD):
@@ -147,8 +167,11 @@ def verdict(
     if found.headline in (TOO_FEW, FEW_APART, FEW_BELOW):
         return untold_verdict(
             headline=found.headline,
-            sentences=found.sentences,
-            advice={TOO_FEW: MORE_RECORDS, FEW_APART: LOOK_AT_THEM, FEW_BELOW: LOOK_BELOW}[
+            sentences=(
+                *found.sentences,
+                *(() if comparison is None else fairness.records_judged(comparison)),
+            ),
+            advice={TOO_FEW: more_records, FEW_APART: LOOK_AT_THEM, FEW_BELOW: LOOK_BELOW}[
                 found.headline
             ],
         )
@@ -172,11 +195,13 @@ def verdict(
     else:
         decided = "Single records decided, whatever the average: the number is the average of all."
         gauge = accuracy_gauge(of_all, a.headline.reached, decided=decided)
+    reached = unmatched.reached.accuracy if unmatched is not None and hidden else None
+    judged = () if comparison is None else fairness.records_judged(comparison, reached)
     return Verdict(
         grade=found.grade,
         scale=scale_of(found.grade),
         headline=found.headline,
-        sentences=(*found.sentences, *((MATTERS,) if leak else ())),
+        sentences=(*found.sentences, *judged, *((MATTERS,) if leak else ())),
         unsaid=unsaid(found.grade),
         advice=(
             *(mending(found.grade, ranked=ranked) if leak else ()),

@@ -165,7 +165,13 @@ class LanguageOptions(JudgingOptions):
         return audit_of(given, asked, show=self.show, coins=dealt, running=session)
 
 
-audit_language = one_line(LanguageOptions, LanguageOptions.run, "audit_language", without=KEEPING)
+audit_language = one_line(
+    LanguageOptions,
+    LanguageOptions.run,
+    "audit_language",
+    without=KEEPING,
+    arrays='{"energy_target": ..., "energy_reference": ..., "member": ...}',
+)
 
 
 def audit_of(

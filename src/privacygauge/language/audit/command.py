@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
+from privacygauge.kinds.dropped import DroppedFile, Recognised
 from privacygauge.kinds.request import HelpGroup, Request, amounts, shares, with_low
 from privacygauge.language.model_options import (
     ANSWERS,
@@ -417,6 +418,18 @@ def _coins(asked: LanguageRequest, columns: Columns) -> tuple[Coins | None, tupl
     return found, ()
 
 
+def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
+    """Recognise the energies of texts."""
+    (file, *others) = files
+    if others or not {"energy_target", "member"} <= {*file.columns}:
+        return []
+    return [
+        Recognised(
+            "Energies of a language model's texts", lambda _: [f"--scores={file.name}"], fit=5
+        )
+    ]
+
+
 COMMAND = Command(
     NAME,
     group=HelpGroup.LANGUAGE,
@@ -436,4 +449,5 @@ COMMAND = Command(
     jobs=1,
     keeps=True,
     tables=("records.parquet", "roc.csv", ENERGIES),
+    recognise=recognise,
 )

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.language.audited import EnergyFindings
 from privacygauge.language.controls import MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report import direction
+from privacygauge.report.attacks.plots import RankedRecords
 from privacygauge.report.attacks.verdict import (
     FEW_APART,
     LOOK_AT_THEM,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LanguageResult(Reported, EnergyFindings):
+class LanguageResult(RankedRecords, Reported, EnergyFindings):
     """Values that a `LanguageAudit` reports."""
 
     origin: Origin
@@ -74,9 +76,12 @@ class LanguageResult(Reported, EnergyFindings):
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
         """Plot the ROC curve of every signal, by default on logarithmic axes."""
-        from privacygauge.report.attacks.plots import plot_roc
+        return super().plot_roc(ax, log=log)
 
-        return plot_roc(self.samples.signals, ax, log=log)
+    @property
+    def ranking_attacks(self) -> tuple[Evaluation, ...]:
+        """Signals of samples, which have a ROC curve each."""
+        return self.samples.signals
 
 
 _HONEST = (

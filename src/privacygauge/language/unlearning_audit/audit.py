@@ -18,6 +18,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
 from privacygauge.evaluate.detectable import POWER
 from privacygauge.evaluate.unlearning import TOLERATED, State, Unlearning, measure_unlearning
+from privacygauge.kinds.one_line import by_position
 from privacygauge.kinds.session import Session
 from privacygauge.report import grades
 from privacygauge.report.attacks.verdict import grade_of_few
@@ -289,6 +290,7 @@ class UnlearningAudit(Reported):
         )
 
 
+@by_position()
 def audit_unlearning(
     before: Answers,
     after: Answers,

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import poisson
+from scipy.stats import binom, poisson
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.leaderboards.history.evidence import (
+    AT_CHANCE,
+    BLIND_CHANGES,
     COINS,
     FLIPS,
     LINEAGE,
     RANDOM,
     SCAN,
     SINGLE_CHANGES,
+    TIES,
+    WALK,
+    Detector,
     Evidence,
     log_excess,
     log_many,
@@ -49,10 +54,14 @@ WINDOW = 12
 """Number of an account's submissions around one from which that one is predicted."""
 _FEWEST = 7
 """Minimum number of neighbouring submissions for a prediction."""
+_LITTLE = 10
+"""Largest change of a file, as a share of the points, that may be one step of a climb."""
 _CONTESTED = 50
 """Minimum number of points on which the neighbouring submissions disagree."""
 _POOLED = 5.0
 """Band for an account's sums, in standard deviations; wide, since its windows overlap."""
+_VARIED = 5
+"""Minimum number of submissions whose agreement is compared from point to point."""
 _KNOWN = 0.03
 """Upper limit on the share of points that an account's submissions know beyond a guess: trees
 fitted to sixty records know as little, and predict each other no better.
@@ -147,6 +156,63 @@ def single_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
+def blind_changes(history: History, near: Nearness) -> tuple[Evidence, ...]:
+    """Test every account for changes of its best file that do not know where it is wrong.
+
+    Needs labels. Who trains a model again changes its doubtful labels, of which about half are
+    wrong. Of the labels that a small change replaces, each point counted once in an account, the
+    wrong ones are binomial with a rate a third of the way from the file's own share of errors, that
+    of blind changes, to a half.
+    """
+    if history.labels is None:
+        return ()
+    truth = history.labels[near.points]
+    found = []
+    for code, name in enumerate(history.names):
+        of = history.rows_of(code)
+        of = of[near.fresh[of]]
+        if not len(of):
+            continue
+        base = near.sample[of[0]]
+        best = float(history.scores[of[0]])
+        errors = float(np.mean(base != truth))
+        seen = np.zeros(len(truth), np.bool_)
+        rows = []
+        wrong = 0
+        expected = 0.0
+        for row in of[1:]:
+            points = np.flatnonzero(near.sample[row] != base)
+            if 1 <= len(points) <= len(truth) / _LITTLE:
+                points = points[~seen[points]]
+                seen[points] = True
+                wrong += int(np.count_nonzero(base[points] != truth[points]))
+                expected += len(points) * errors
+                rows.append(int(row))
+            if history.scores[row] > best:
+                best = float(history.scores[row])
+                base = near.sample[row]
+                errors = float(np.mean(base != truth))
+        changed = int(seen.sum())
+        if len(rows) < _FEWEST or not changed:
+            continue
+        blind = expected / changed
+        rate = blind + max(0.0, 0.5 - blind) / 3
+        found.append(
+            Evidence(
+                detector=BLIND_CHANGES,
+                accounts=(name,),
+                p_value=probability(float(binom.logcdf(wrong, changed, rate))),
+                says=(
+                    f"{len(rows):,} submissions change the best one before them at {changed:,} "
+                    f"points, of which it was wrong on {wrong:,}; {expected:,.0f} are wrong where "
+                    "points are chosen blindly"
+                ),
+                rows=np.array(rows, np.int64),
+            )
+        )
+    return tuple(found)
+
+
 @dataclass(frozen=True, eq=False)
 class RandomRows:
     """Submissions that nothing tells from random labels."""
@@ -161,6 +227,10 @@ class RandomRows:
     """(k,) Whether score, and agreement with other accounts' models, are those of labels in random
     order, however much an account's submissions agree with each other.
     """
+    of_weak_models: Bools
+    """(k,) Whether the account's files near chance know something when taken together, so that
+    weak models explain the submission too.
+    """
 
     @property
     def flags(self) -> Bools:
@@ -171,7 +241,7 @@ class RandomRows:
     def none(cls, k: int) -> RandomRows:
         """Return that none of k submissions is."""
         no = np.zeros(k, np.bool_)
-        return cls(uniform=no, drawn=no, off=np.zeros(k), ignorant=no)
+        return cls(uniform=no, drawn=no, off=np.zeros(k), ignorant=no, of_weak_models=no)
 
 
 def random_rows(history: History, near: Nearness) -> RandomRows:
@@ -195,10 +265,17 @@ def random_rows(history: History, near: Nearness) -> RandomRows:
     # Agreements on s points with `others` submissions are binomial if all are independent.
     q = np.stack([np.bincount(row, minlength=m) for row in near.sample.astype(np.int64)]) / s
     # Weak models score like random labels on few points, and agree with other accounts' models.
-    strange = _agrees_with_others(history, near, candidates & ~inside) <= BAND
+    with_others = _agrees_with_others(history, near, candidates & ~inside)
+    strange = with_others <= BAND
     uniform = inside & (agreed <= limit) & (others > 0) & strange
     if history.labels is None:
-        return RandomRows(uniform, np.zeros(len(history), np.bool_), off, inside & strange)
+        return RandomRows(
+            uniform,
+            np.zeros(len(history), np.bool_),
+            off=off,
+            ignorant=inside & strange,
+            of_weak_models=_of_weak_models(history, candidates, [off, with_others]),
+        )
     by_order, deviation = in_order(near.sample, history.labels[near.points])
     inside = candidates & (np.abs(by_order) <= BAND + 0.5 / deviation) & strange
     same = q @ q[inside].T
@@ -207,7 +284,55 @@ def random_rows(history: History, near: Nearness) -> RandomRows:
     agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
     limit = s * same.sum(axis=1) + BAND * np.sqrt(s * (same * (1 - same)).sum(axis=1))
     drawn = inside & ~uniform & (agreed <= limit)
-    return RandomRows(uniform, drawn, np.where(drawn, by_order, off), inside)
+    return RandomRows(
+        uniform,
+        drawn,
+        off=np.where(drawn, by_order, off),
+        ignorant=inside,
+        of_weak_models=_of_weak_models(history, candidates, [by_order, with_others]),
+    )
+
+
+_WEAK = 0.5
+"""Share of the usual distance from chance up to which a file is a weak model's, or random."""
+_TOGETHER_KNOWN = 2.0
+"""Least number of standard deviations from which on the sum over an account's weak files shows
+that they know something: random labels reach it in one of twenty accounts. With more files, half of
+what three points in a hundred come to, up to `BAND`.
+"""
+
+
+def _of_weak_models(history: History, files: Bools, beyond: Sequence[Floats]) -> Bools:
+    """Mark accounts, on all their submissions, whose files near chance know something together.
+
+    Independent weak models agree no more than random labels do, and each may be at chance for all
+    that its points tell; but all of them together are right, or agree with other accounts' models,
+    more often than random labels.
+
+    Parameters
+    ----------
+    history : History
+    files : array of shape (k,)
+        Submissions that count: new ones, not constant.
+    beyond : sequence of arrays of shape (k,)
+        Right answers, and agreements with others' models, beyond chance in standard deviations.
+    """
+    found = np.zeros(len(history), np.bool_)
+    assert history.n_classes is not None
+    chance = 1 / history.n_classes
+    # Little knowledge, in standard deviations of one file.
+    little = _KNOWN / math.sqrt(chance * (1 - chance) / history.n)
+    for code in range(len(history.names)):
+        own = history.codes == code
+        others = files & ~own & (beyond[0] > BAND)
+        weak = files & own
+        for each in beyond:
+            usual = float(np.median(each[others])) if others.any() else 0.0
+            weak &= each <= max(BAND, _WEAK * usual)
+        k = max(1, int(np.count_nonzero(weak)))
+        most = min(BAND, max(_TOGETHER_KNOWN, math.sqrt(k) * little / 2))
+        found[own] = any(each[weak].sum() > most * math.sqrt(k) for each in beyond)
+    return found
 
 
 def _agrees_with_others(history: History, near: Nearness, models: Bools) -> Floats:
@@ -244,7 +369,44 @@ def random_answers(
         return Skipped(RANDOM.title, "the number of classes is not known")
     if not history.counted:
         return Skipped(RANDOM.title, f"the scores are {history.metric}, not right answers")
-    flags = random.flags
+    return _random_answers(history, near, random, ~random.of_weak_models, detector=RANDOM)
+
+
+def random_or_weak(history: History, near: Nearness, random: RandomRows) -> tuple[Evidence, ...]:
+    """Test as `random_answers` does the accounts whose files near chance know something."""
+    return _random_answers(history, near, random, random.of_weak_models, detector=AT_CHANCE)
+
+
+_WALKED = 0.5
+"""Most that the mean of files at chance is above it, in standard deviations of one file: files that
+follow from each other move it less than one file would, and a weak model's know more.
+"""
+_LONG = 20
+"""Minimum number of an account's files at chance that may follow from each other."""
+
+
+def random_walks(history: History, near: Nearness, random: RandomRows) -> tuple[Evidence, ...]:
+    """Test every account for files at chance, however much they agree with each other."""
+    shares = np.asarray(
+        np.bincount(history.codes, weights=random.ignorant) / np.bincount(history.codes)
+    )
+    found = []
+    for code, name in enumerate(history.names):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        flags = random.ignorant[of]
+        rows = of[flags]
+        if len(rows) < _LONG or float(random.off[rows].mean()) > _WALKED:
+            continue
+        log_p = log_excess(flags, share_by_custom(shares, [code], _HALF))
+        says = f"{len(rows):,} of {len(of):,} submissions are right as often as random labels are"
+        found.append(Evidence(WALK, (name,), p_value=probability(log_p), says=says, rows=rows))
+    return tuple(found)
+
+
+def _random_answers(
+    history: History, near: Nearness, random: RandomRows, counts_for: Bools, *, detector: Detector
+) -> tuple[Evidence, ...]:
+    flags = random.flags & counts_for
 
     def counted(group: Sequence[int]) -> Bools:
         of = np.flatnonzero(np.isin(history.codes, group) & near.fresh)
@@ -266,7 +428,7 @@ def random_answers(
 
     what = "score as random labels do and agree with each other no more than those"
     return per_account_and_group(
-        history, RANDOM, flags=flags, counted=counted, rate=usual, what=what
+        history, detector, flags=flags, counted=counted, rate=usual, what=what
     )
 
 
@@ -422,6 +584,7 @@ def random_changes(
         of = np.flatnonzero((history.codes == code) & near.fresh)
         flags = found.flags[of]
         odd = _plausible(history, found, of[flags]) and not shared.covers(code, of[flags])
+        odd = odd and not _weak_models(history, found, of[flags], near.sample[of[flags]])
         # Submissions that are judged together are one trial.
         log_p = log_excess(flags[found.trial[of] == of], _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
@@ -486,6 +649,37 @@ def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> boo
     return bool(more.mean() <= min(_POOLED * noise, _KNOWN - BAND * noise))
 
 
+def _weak_models(
+    history: History, found: NeighbourPredictions, rows: Ints, answers: Answers
+) -> bool:
+    """Return whether submissions, with their sampled `answers`, are those of weak models.
+
+    Models that are right more often than chance on contested points agree at easy points far more
+    than at hard ones, even where a few of them do not predict each other. Labels drawn at random
+    agree everywhere alike. Draws of m labels make two answers agree independently of the next two,
+    so the numbers of equal pairs by point have the variance of a binomial one.
+    """
+    if history.n_classes is None or len(rows) < _VARIED:
+        return False
+    share = found.contested[rows] / found.n_points
+    chance = share / history.n_classes
+    known = (history.n_correct[rows] / history.n - (1 - share) - chance).mean()
+    noise = math.sqrt(float((chance * (1 - chance)).sum()) / history.n) / len(rows)
+    if known <= _POOLED * noise:
+        return False
+    counts = np.stack([np.count_nonzero(answers == c, axis=0) for c in np.unique(answers)])
+    pairs = len(rows) * (len(rows) - 1) / 2
+    equal = (counts * (counts - 1) / 2).sum(axis=0)
+    equal = equal[equal < pairs]
+    if not len(equal):
+        return False
+    rate = float(equal.mean()) / pairs
+    variance = pairs * rate * (1 - rate)
+    # The fourth moment is that of a binomial with as many pairs.
+    apart = math.sqrt((2 + 1 / variance) / len(equal)) if variance > 0 else math.inf
+    return float(equal.var()) > (1 + _POOLED * apart) * variance
+
+
 def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evidence:
     first, second = (np.flatnonzero((history.codes == c) & near.fresh) for c in (a, b))
     # Each account less than half as far from the other's earlier work as from its own.
@@ -525,6 +719,8 @@ def random_flips(
 ) -> tuple[Evidence, ...] | Skipped:
     """Test every account for submitting a model with labels changed at random.
 
+    What wavering of other accounts on the same points excuses comes back as `TIES`.
+
     Random answers change no model, though where one class is frequent they are near to many.
 
     On the points on which the submissions around one disagree, its changes of their majority are
@@ -536,6 +732,8 @@ def random_flips(
     what = "change their base where chance falls: neither where others do nor where it is wrong"
     shared = Wavering.counted(history, near)
     found = []
+    excused = []
+    habits = np.zeros(len(history.names), np.bool_)
     for code, name in enumerate(history.names):
         of = np.flatnonzero((history.codes == code) & near.fresh)
         # The labels are ranked along as the last row, to compare them with the answers.
@@ -552,19 +750,22 @@ def random_flips(
         if flagged:
             # Excesses in standard deviations, (2,), averaged over the flagged submissions.
             off = np.mean([test.above / np.sqrt(test.variance) for test in flagged], axis=0)
-            odd = bool((off <= _TOGETHER).all()) and not shared.covers(code, of[flags])
-        log_p = log_excess(flags, _QUARTER) if odd else 0.0
-        says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
-        found.append(
-            Evidence(
-                detector=FLIPS,
-                accounts=(name,),
-                p_value=probability(log_p),
-                says=says,
-                rows=of[flags],
-            )
+            odd = bool((off <= _TOGETHER).all())
+        habits[code] = flags.mean() > _QUARTER if len(flags) else False
+        evidence = Evidence(
+            detector=FLIPS,
+            accounts=(name,),
+            p_value=probability(log_excess(flags, _QUARTER) if odd else 0.0),
+            says=f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}",
+            rows=of[flags],
         )
-    return tuple(found)
+        if odd and shared.covers(code, of[flags]):
+            excused.append(replace(evidence, detector=TIES))
+            evidence = replace(evidence, p_value=1.0)
+        found.append(evidence)
+    # Where others break ties at random too, it is the task; where they only waver, worth a look.
+    alone = np.count_nonzero(habits) <= len(habits) / 2
+    return (*found, *(excused if alone else ()))
 
 
 @dataclass(frozen=True, eq=False)

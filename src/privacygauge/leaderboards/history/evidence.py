@@ -172,11 +172,15 @@ CHANCE_SCORES = Detector(
         "for each class counts for nothing. Their mean must be at 1/m and their spread binomial, "
         "no wider and no narrower, and no score may follow from those before: the scores of one "
         "weak model lie closer together, or rise, so that a hard task is not taken for an attack. "
-        "Where answers are kept, files that agree with others beyond chance are not at chance."
+        "Where answers are kept, files that agree with others beyond chance are not at chance. "
+        "Where they are not, files that have a third of their answers in common beyond chance, "
+        "each with the one before or all with one another, are not random either: about a "
+        "hundred scores at chance, or more, exclude it."
     ),
     limits=(
         "A broken pipeline that submits again and again scores like this too, and so does a team "
-        "whose models know nothing yet: scores alone cannot tell them from random labels."
+        "whose models know nothing yet and hardly agree: scores alone cannot tell them from random "
+        "labels."
     ),
 )
 SCAN = Detector(
@@ -203,7 +207,8 @@ RANDOM = Detector(
         "1/m of the points; or half of them where labels are drawn by their own frequencies, as "
         "baselines do. Where at least five accounts exceed that, and send other submissions too, "
         "they follow a custom: the share that three in four of them keep to, up to two thirds. "
-        "Their mean and spread must be those of random labels."
+        "Their mean and spread must be those of random labels, and all of the account's files near "
+        "chance together must be right, and agree with others' models, no more often than those."
     ),
     limits=(
         "Whoever submits random files for no purpose is found as well. Many accounts that each "
@@ -223,7 +228,8 @@ COINS = Detector(
         "which three in four of the other accounts waver likewise are ties of the task, and "
         "accuse nobody. Where an account's files know nothing of the other points, such as one "
         "label everywhere but on a few, as many of them are judged together as have fifty of these "
-        "points."
+        "points. Files that are right more often than chance, and agree at some points more than "
+        "at others beyond what draws would, are weak models."
     ),
     limits="A model that breaks many ties at random does the same where no others do.",
 )
@@ -367,6 +373,36 @@ LEAP = Detector(
         "was made, and score it on points that were never on the board."
     ),
 )
+AT_CHANCE = Detector(
+    "at-chance",
+    "Scores that spread as chance would",
+    needs="the number of classes",
+    null=(
+        "At most half of an account's submissions score as random labels do, with their mean and "
+        "spread, and no score that clearly follows from those before; or what accounts that send "
+        "other submissions too have for a custom. Where answers are kept, the null is that of "
+        "random answers, for accounts whose files near chance know something together."
+    ),
+    limits=(
+        "Files of a model that has learnt nothing score like this as random labels do, and the "
+        "scores are too few to tell them apart: look whether these files are random."
+    ),
+)
+BLIND_LOSSES = Detector(
+    "blind-losses",
+    "Losses as of random files",
+    needs="log-losses or Brier scores with the number of classes, or errors of a known range",
+    null=(
+        "At most half of an account's submissions lose as much as files of random probabilities, "
+        "drawn uniformly, do on average; or as uniform numbers, where the hidden ones are at the "
+        "ends of the range. Their losses spread as those of such files do, no wider and no "
+        "narrower, and none follows from those before."
+    ),
+    limits=(
+        "A model that knows nothing, is too sure of itself and is drawn again each time looks like "
+        "this. Random files that are drawn otherwise are not seen."
+    ),
+)
 BLOCK_SCAN = Detector(
     "block-scan",
     "Scores that move in steps of one parity",
@@ -394,6 +430,48 @@ SINGLE_CHANGES = Detector(
         "checks doubtful answers one after the other."
     ),
 )
+BLIND_CHANGES = Detector(
+    "blind-changes",
+    "Small changes of the best file that do not know where it is wrong",
+    needs="answers and labels",
+    null=(
+        "Of the labels that an account's submissions change in its best one before them, up to a "
+        "tenth of the points at a time, more are wrong than among all of its labels: a third of "
+        "the way to a half. What is doubtful to a model is wrong about as often as right. Each "
+        "point counts once."
+    ),
+    limits=(
+        "Climbing by random changes looks like this, and so do noise that is added to a model's "
+        "labels, and trials of one group of points after the other, such as an ablation."
+    ),
+)
+WALK = Detector(
+    "random-walk",
+    "Files at chance that follow from each other",
+    needs="answers and the number of classes",
+    null=(
+        "At most half of an account's submissions, or what accounts that send other submissions "
+        "too have for a custom, are right, and agree with others' models, as often as random "
+        "labels; or twenty or more are so, and better on average by half a standard deviation."
+    ),
+    limits=(
+        "Random labels of which each file redraws some look like this, and so does one model that "
+        "has learnt nothing and is sent again and again."
+    ),
+)
+TIES = Detector(
+    "random-ties",
+    "Random flips of labels that others waver on too",
+    needs="answers and labels",
+    null=(
+        "As for random flips of a model, where most other accounts waver on the same points, but "
+        "not at random: at most half of all accounts change their models as chance would."
+    ),
+    limits=(
+        "Groups of doubtful labels that are flipped to learn from the scores look like this, and "
+        "so does a model that breaks its ties at random."
+    ),
+)
 ALL = (
     SCORE_SCAN,
     CHANCE_SCORES,
@@ -409,5 +487,16 @@ ALL = (
     NEAR_PERFECT,
 )
 """All detectors, in the order of the report."""
-UNDECIDED = (LEAP, BLOCK_SCAN, WIDE_GAP, PRIVATE_LEAD, SINGLE_CHANGES)
+UNDECIDED = (
+    LEAP,
+    AT_CHANCE,
+    BLIND_LOSSES,
+    BLOCK_SCAN,
+    WIDE_GAP,
+    PRIVATE_LEAD,
+    SINGLE_CHANGES,
+    BLIND_CHANGES,
+    WALK,
+    TIES,
+)
 """Detectors whose evidence has an honest cause as likely as a cheat: worth a look, no finding."""

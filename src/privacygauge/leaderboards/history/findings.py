@@ -18,7 +18,7 @@ from privacygauge.leaderboards.history import answers as by_answers
 from privacygauge.leaderboards.history import replay as replays
 from privacygauge.leaderboards.history import votes
 from privacygauge.leaderboards.history.answers import random_flips
-from privacygauge.leaderboards.history.evidence import ALL, SCORE_SCAN, UNDECIDED, Evidence
+from privacygauge.leaderboards.history.evidence import ALL, SCORE_SCAN, TIES, UNDECIDED, Evidence
 from privacygauge.leaderboards.history.leads import leaps, near_perfect, seen_from
 from privacygauge.leaderboards.history.overfitting import (
     Overfitting,
@@ -29,8 +29,16 @@ from privacygauge.leaderboards.history.overfitting import (
 )
 from privacygauge.leaderboards.history.record import AUC, History, disagreeing
 from privacygauge.leaderboards.history.replay import Replay, Winner
-from privacygauge.leaderboards.history.scores import block_scans, chance_scores, score_scan
+from privacygauge.leaderboards.history.scale import Scale
+from privacygauge.leaderboards.history.scores import (
+    blind_losses,
+    block_scans,
+    chance_scores,
+    score_scan,
+    scores_at_chance,
+)
 from privacygauge.leaderboards.history.votes import Nearness, nearness
+from privacygauge.leaderboards.metrics import metric_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,11 +207,12 @@ def history_warnings(history: History) -> tuple[str, ...]:
             f"{history.left_out:,} rows count for nothing: made after the deadline, or without "
             "a score."
         )
-    if history.unknown:
+    if history.unknown or history.best_only:
+        number = f"{history.unknown:,} " if history.unknown else ""
         found.append(
-            f"This is a leaderboard and no history: it has the best of each account, and "
-            f"{history.unknown:,} other submissions are not in it. What choosing among them gains "
-            "is not known, and no climb can be seen: give the rows of all submissions."
+            "This is a leaderboard and no history: it has the best of each account, and "
+            f"{number}other submissions are not in it. What choosing among them gains is not "
+            "known, and no climb can be seen: give the rows of all submissions."
         )
     if history.percentages:
         found.append(
@@ -242,9 +251,14 @@ def history_warnings(history: History) -> tuple[str, ...]:
             "--n and the others as --n-smaller, or the labels."
         )
     if not history.counted:
+        read = ""
+        if history.error_unit is not None:
+            read = ", read as errors, of which less is better"
+        elif metric_named(history.metric).worst is not None:
+            read = ", read as 1 less the error, of which more is better, and shown as errors"
         found.append(
-            f"The scores are {history.metric}: what is known of accuracies alone is left out, and "
-            "what luck explains is rough."
+            f"The scores are {history.metric}{read}: what is known of accuracies alone is left "
+            "out, and what luck explains is rough."
         )
     elif not history.exact:
         what = (
@@ -340,6 +354,8 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
         undecided = (
             *leaps(history),
+            *scores_at_chance(history),
+            *blind_losses(history),
             *block_scans(history),
             *wide_gaps(history),
             *private_leads(history),
@@ -348,9 +364,20 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
     near = nearness(history, rng)
     random = by_answers.RandomRows.none(len(history))
     agreeing = None
+    weak: tuple[Evidence, ...] = ()
+    walks: tuple[Evidence, ...] = ()
     if history.n_classes is not None and history.counted:
         random = by_answers.random_rows(history, near)
         agreeing = ~random.flags[near.copy_of]
+        # Files of weak models may be random labels all the same: worth a look.
+        weak = by_answers.random_or_weak(history, near, random)
+        walks = by_answers.random_walks(history, near, random)
+        agreeing |= random.of_weak_models
+    changes = random_flips(history, near, random)
+    ties: tuple[Evidence, ...] = ()
+    if not isinstance(changes, Skipped):
+        ties = tuple(one for one in changes if one.detector is TIES)
+        changes = tuple(one for one in changes if one.detector is not TIES)
     flips = by_answers.coins(history, near, random.ignorant)
     return _gather_evidence(
         [
@@ -361,17 +388,22 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             by_answers.one_label_scan(history, near),
             by_answers.random_answers(history, near, random),
             by_answers.random_changes(history, near, flips),
-            random_flips(history, near, random),
+            changes,
             votes.votes(history, near, random.flags | flips.flags, random.uniform),
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),
         ],
         (
             *leaps(history),
+            *(scores_at_chance(history, near.constant) if agreeing is None else weak),
+            *blind_losses(history),
             *block_scans(history),
             *wide_gaps(history),
             *private_leads(history),
             *by_answers.single_changes(history, near),
+            *by_answers.blind_changes(history, near),
+            *walks,
+            *ties,
         ),
         near,
     )
@@ -427,6 +459,8 @@ class HistoryFindings:
     """Public and private scores in the end; None without private ones."""
     missing: tuple[Skipped, ...]
     """Tests and replays that lack data, with the reasons."""
+    scale: Scale
+    """How scores are written."""
     errors: str
     """Why the scores look like errors, of which less is better, so that no verdict is possible;
     empty if they do not.
@@ -496,5 +530,6 @@ def examine_history(
         seen_from=seen_from(history, level),
         ended=overfitting(history, level),
         missing=(*found.skipped, *(x for x in played if isinstance(x, Skipped))),
+        scale=history.scale,
         errors=errors,
     )

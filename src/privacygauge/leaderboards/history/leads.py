@@ -170,8 +170,8 @@ def _far_ahead(
                 accounts=tuple(history.names[c] for c in order[:j]),
                 p_value=max(alone, 1e-300),
                 says=(
-                    f"{where}{scores[best[order[j - 1]]]:.4g} where the next account reaches "
-                    f"{scores[best[order[j]]]:.4g}"
+                    f"{where}{history.scale.value(scores[best[order[j - 1]]])} where the next "
+                    f"account reaches {history.scale.number(scores[best[order[j]]])}"
                 ),
                 rows=best[order[:j]],
             )

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,13 @@ from privacygauge.datasets.archives import require_once
 from privacygauge.datasets.reading import (
     LINES,
     TABLE_ENDINGS,
+    csv_text,
     fields_of_any_length,
     is_csv,
     read_array,
     read_content,
+    read_json,
     read_json_lines,
-    read_text,
     separator_in,
 )
 from privacygauge.errors import InputError
@@ -38,6 +39,7 @@ from privacygauge.leaderboards.history.record import (
     order_in_time,
 )
 from privacygauge.leaderboards.metrics import Metric, chosen_metric, metric_named
+from privacygauge.leaderboards.names import ID_COLUMNS
 
 Row = Mapping[str, Any]
 
@@ -76,9 +78,10 @@ PLATFORMS = {
         "createdat",
         "timestamp",
         "lastsubmissiondate",
+        "dateoflastentry",
         "date",
     ),
-    "score": ("publicscore", "accuracy"),
+    "score": ("publicscore", "predictionscore", "accuracy"),
     "private": ("privatescore",),
     "phase": ("phasename", "challengephase"),
     "sent": ("submissioncount", "entries", "numberofentries"),
@@ -90,6 +93,12 @@ lower-case letters alone; the first that exists counts.
 # American notation, as in Meta Kaggle; a time with AM or PM is unambiguous in any file.
 _MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
 _DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
+_LAST_ENTRY = "%m/%d/%y"
+"""Days in the column "Date of Last Entry" of CodaLab's leaderboards."""
+_RANKED = ("rank", "place", "position", "#")
+"""Columns, in lower case, that only leaderboards have."""
+_WITH_RANK = re.compile(r"\s*\(\d+\)$")
+"""Matches the rank behind a score in a cell of CodaLab's leaderboards."""
 _TRUE = ("true", "1", "yes")
 _ABSENT = ("", "none", "nan", "null", "n/a", "na", "-", "--", "\u2013", "failed", "error",
            "pending", "running", "queued", "submitted", "timeout", "timed out", "cancelled",
@@ -104,6 +113,14 @@ OWN = "own submissions"
 def is_export(columns: Sequence[str]) -> bool:
     """Return whether these are the columns of an export, and not those of a history."""
     return "score" not in columns and any(name in columns for name in NAMES["score"])
+
+
+def is_history(columns: Sequence[str]) -> bool:
+    """Return whether these are the columns of a history, ours or those of a platform."""
+    if is_export(columns):
+        return any(name in columns for name in NAMES["account"])
+    (row,) = _rename_columns([dict.fromkeys(columns)])
+    return all(name in row for name in (*COLUMNS, TIME))
 
 
 def from_export(rows: Sequence[Row]) -> list[Row]:
@@ -197,6 +214,22 @@ _OF_LOG = (NUMBER, GUARD, METRIC, EXACT, VOIDED, SENT_BY)
 _KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, *_OF_LOG, PRIVATE, SELECTED, PHASE)
 
 
+BETTER = ("higher", "lower")
+"""Which scores are better."""
+
+
+class LeftOpen(TypedDict, total=False):
+    """Facts that a file of a history may leave open."""
+
+    phase: str | None
+    """Phase whose submissions are read; needed where the file has several."""
+    better: str | None
+    """Which scores are better, one of `BETTER`.
+
+    It is needed where the column ``score`` may hold errors as well as 1 less the error.
+    """
+
+
 def read_history(
     path: Path,
     *,
@@ -207,24 +240,24 @@ def read_history(
     metric: str | None = None,
     n_private: int | None = None,
     n_smaller: int | None = None,
-    phase: str | None = None,
+    **left_open: Unpack[LeftOpen],
 ) -> History:
     """Return the history in a file.
 
     Parameters
     ----------
     path : Path
-        JSON lines, CSV or Parquet with the columns ``account`` and ``score`` (accuracy in [0, 1],
-        right answers out of `n`, or percentages). Optional columns: ``time`` (ISO 8601, or a
-        number; without it rows are taken to be in the order of submissions); ``submission``, a
-        name; ``number``, an integer that gives the order where clocks do not; ``guard``, name of
-        the guard that answered, and ``metric``, name of the metric scored, each the same in every
-        row; ``exact``, the score behind the guard, which is then examined in place of its answers;
-        ``voided``, true for submissions that the owner has voided; ``sent_by``, the account that
-        sent a submission, where ``account`` is the one that it was merged into;
-        ``private``, the score that decided in the end; ``selected``, true for the submissions that
-        a team chose to be judged by; ``phase``, of which one is read; and, in JSON lines and
-        Parquet, ``predictions``, a list of labels. Alternatively, the unchanged columns of Meta
+        JSON lines, one JSON array, CSV or Parquet with the columns ``account`` and ``score``
+        (accuracy in [0, 1], right answers out of `n`, or percentages). Optional columns: ``time``
+        (ISO 8601, or a number; without it rows are taken to be in the order of submissions);
+        ``submission``, a name; ``number``, an integer that gives the order where clocks do not;
+        ``guard``, name of the guard that answered, and ``metric``, name of the metric scored, each
+        the same in every row; ``exact``, the score behind the guard, which is then examined in
+        place of its answers; ``voided``, true for submissions that the owner has voided;
+        ``sent_by``, the account that sent a submission, where ``account`` is the one that it was
+        merged into; ``private``, the score that decided in the end; ``selected``, true for the
+        submissions that a team chose to be judged by; ``phase``, of which one is read; and, in JSON
+        and Parquet, ``predictions``, a list of labels. Alternatively, the unchanged columns of Meta
         Kaggle's table Submissions (`NAMES`) for one contest; the scores of a metric that is an
         error are then errors, of which less is better.
     n : int, optional
@@ -246,8 +279,8 @@ def read_history(
     n_smaller : int, optional
         Number of points of the smaller class, for areas under the curve; default: counted in the
         labels.
-    phase : str, optional
-        Phase whose submissions are read; needed where the file has several.
+    **left_open
+        `phase` and `better`, as in `LeftOpen`.
 
     Raises
     ------
@@ -255,6 +288,7 @@ def read_history(
         One line: the file, the problem, and the way out.
     """
     rows = given = _rows(path)
+    ranked = bool(rows) and any(str(name).strip().lower() in _RANKED for name in rows[0])
     exported = bool(rows) and is_export(list(rows[0]))
     if exported:
         rows = from_export(rows)
@@ -270,7 +304,7 @@ def read_history(
     if not rows:
         raise InputError(f"{path} holds no submissions")
     left_out = len(given) - len(rows)
-    inside = _in_phase(rows, path, phase)
+    inside = _in_phase(rows, path, left_open.get("phase"))
     rows = [row for row, is_inside in zip(rows, inside, strict=True) if is_inside]
     missing = [name for name in COLUMNS if name not in rows[0]]
     if missing:
@@ -298,11 +332,9 @@ def read_history(
         raise InputError("--n is needed: the number of examples of the test set")
     guard = _require_constant(rows, path, GUARD)
     scored = _metric(rows, path, metric)
-    scores = _scores(rows, path, column="score", metric=scored, raw=exported)
-    if not exported and scored.worst is not None and max(scores) > 1:
-        # No share is above 1: a column of larger numbers holds the errors themselves.
-        exported = True
-        scores = _scores(rows, path, column="score", metric=scored, raw=exported)
+    better = left_open.get("better")
+    raw = _holds_errors(rows, path, metric=scored, exported=exported, better=better)
+    scores = _scores(rows, path, column="score", metric=scored, raw=raw)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)
     times = None
@@ -312,7 +344,7 @@ def read_history(
     history = in_time(
         times,
         [_account(row, path, i) for i, row in enumerate(rows)],
-        _scores(rows, path, column=EXACT, metric=scored, raw=exported) if behind else scores,
+        _scores(rows, path, column=EXACT, metric=scored, raw=raw) if behind else scores,
         n=size,
         n_classes=n_classes,
         answers=answers,
@@ -331,6 +363,8 @@ def read_history(
         # One row for each of several teams, of which some made more.
         unknown=max(0, sum(sent) - len(rows)) if len(history.names) == len(rows) else 0,
         left_out=left_out,
+        error_unit=scored.worst if raw else None,
+        best_only=ranked and 1 < len(rows) == len(history.names),
         n_smaller=history.n_smaller if n_smaller is None else n_smaller,
         voided=np.array(voided)[order] if VOIDED in rows[0] else None,
         sent_by=tuple(str(rows[i].get(SENT_BY) or history.accounts[place])
@@ -338,7 +372,7 @@ def read_history(
     )  # fmt: skip
     if PRIVATE not in rows[0]:
         return history
-    given_private = _scores(rows, path, column=PRIVATE, metric=scored, raw=exported)
+    given_private = _scores(rows, path, column=PRIVATE, metric=scored, raw=raw)
     private = as_shares(given_private, n_private or 0, len(rows), metric=scored.name)
     chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
     return replace(
@@ -375,6 +409,8 @@ def _rename_columns(rows: Sequence[Row], metric: str | None = None) -> list[Row]
     renamed: list[Row] = [
         {changed.get(name, name): value for name, value in row.items()} for row in rows
     ]
+    if changed.get(plain.get("dateoflastentry", "")) == TIME:
+        renamed = [{**row, TIME: _iso(row[TIME], (_LAST_ENTRY,))} for row in renamed]
     if "account" not in renamed[0] and all(name in plain for name in _OWN_LIST):
         return [{**row, "account": OWN} for row in renamed]
     return renamed
@@ -424,6 +460,44 @@ def _metric(rows: Sequence[Row], path: Path, asked: str | None) -> Metric:
     return found
 
 
+def _holds_errors(
+    rows: Sequence[Row], path: Path, *, metric: Metric, exported: bool, better: str | None
+) -> bool:
+    """Return whether the scores are errors, of which less is better.
+
+    Parameters
+    ----------
+    rows, path, metric
+        The history, its file and the metric.
+    exported : bool
+        Whether the scores stand under a platform's name for them.
+    better : str, optional
+        What the user says, one of `BETTER`.
+    """
+    if better not in (None, *BETTER):
+        raise InputError(f"better must be {' or '.join(BETTER)}, got {better}")
+    if metric.worst is None:
+        if better == "lower":
+            raise InputError(
+                f"--better lower needs a metric that is an error, got {metric.name}: name it, such "
+                "as --metric rmse:0:100, or give 1 less the error rate"
+            )
+        return False
+    if better is not None or exported:
+        return better != "higher"
+    columns = [name for name in ("score", PRIVATE) if name in rows[0]]
+    # No share is above 1: a column of larger numbers holds the errors themselves.
+    if any(max(_scores(rows, path, column=name, metric=metric, raw=False)) > 1 for name in columns):
+        return True
+    # A log that names its metric is a scoring server's, which writes shares.
+    if rows[0].get(METRIC) not in (None, ""):
+        return False
+    raise InputError(
+        f"{path}: the column score may hold errors ({metric.name}) or 1 less the error: say which "
+        "with --better lower or --better higher, or call the column as the metric"
+    )
+
+
 def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: bool) -> list[float]:
     """Return scores in [0, 1], higher is better; 0 beyond the range of an export."""
     values = []
@@ -437,7 +511,6 @@ def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: b
     # Kappa and R2 below 0 count as none.
     if metric.worst is None and metric.clipped:
         return [max(0.0, value) for value in values]
-    # Only exports hold errors; in a history of ours the scores are shares already.
     if not raw or metric.worst is None:
         return values
     return [max(0.0, 1 - value / metric.worst) for value in values]
@@ -447,9 +520,14 @@ def _rows(path: Path) -> list[Row]:
     name = path.name.lower()
     if name.endswith(LINES):
         return [row for _, row in read_json_lines(path, "history")]
+    if name.endswith(".json"):
+        objects = read_json(path, "history")
+        if not isinstance(objects, list) or not all(isinstance(row, dict) for row in objects):
+            raise InputError(f"{path} must hold one array of objects, one a submission")
+        return objects
     if is_csv(path):
         # Read as text: an account may be called 007.
-        text = read_text(path, "history")
+        text = csv_text(path, "history")
         separator = separator_in(text, path)
         table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
         require_once(path, [name for name in table.fieldnames or () if name.strip()])
@@ -469,7 +547,7 @@ def _rows(path: Path) -> list[Row]:
             dict(zip(found.columns, row, strict=True))
             for row in found.itertuples(index=False, name=None)
         ]
-    raise InputError(f"{path} must end in {TABLE_ENDINGS}")
+    raise InputError(f"{path} must end in .json, {TABLE_ENDINGS}")
 
 
 def _account(row: Row, path: Path, place: int) -> str:
@@ -483,7 +561,7 @@ def _number(cell: Any) -> float:
     """Return the number in a cell, which may have a decimal comma or a percent sign."""
     if not isinstance(cell, str):
         return float(cell)
-    text = cell.strip()
+    text = _WITH_RANK.sub("", cell.strip())
     digits = text.removesuffix("%").replace(",", ".")
     return float(digits) / 100 if text.endswith("%") else float(digits)
 
@@ -619,18 +697,14 @@ def _folder(path: Path, rows: Sequence[Row]) -> tuple[NDArray[Any], NDArray[Any]
 
 def _column_of_labels(path: Path, what: str) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the labels of a table, (n,), and its ids if it has any."""
-    table: Any = read_content(path, what, names=_IDS)
-    named = [column for column in table.columns if column in _IDS]
-    others = [column for column in table.columns if column not in _IDS]
+    table: Any = read_content(path, what, names=ID_COLUMNS)
+    named = [column for column in table.columns if column in ID_COLUMNS]
+    others = [column for column in table.columns if column not in ID_COLUMNS]
     if len(others) != 1 or len(named) > 1:
         raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")
     if not named:
         return table[others[0]].to_numpy(), None
     return table[others[0]].to_numpy(), table[named[0]].to_numpy()
-
-
-_IDS = ("id", "ID", "Id")
-"""Names of a column that names the points."""
 
 
 def _labels(

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
+from privacygauge.leaderboards.history.scale import Scale
 from privacygauge.leaderboards.history.submitted import (
     Answers,
     Rows,
@@ -26,6 +28,10 @@ AUC = "auc"
 """Metric other than accuracies of which chance has a known distribution."""
 _OFF_GRID = 0.25
 """Distance from a whole number of right answers within which a score is read as that number."""
+_FILES = 1_000
+"""Largest number of made-up files that show what random labels score; a tenth is the smallest."""
+_CELLS = 10_000_000
+"""Number of labels in these files from which on they are fewer."""
 _FEWEST_VALUES = 8
 """Minimum number of different scores that reveal a common step, and so a rounded display."""
 
@@ -73,8 +79,14 @@ class History:
     """
     unknown: int = 0
     """Submissions that a leaderboard counts, of which it shows the best of each team only."""
+    best_only: bool = False
+    """Whether the rows are those of a leaderboard, one for each account with its best."""
     percentages: bool = False
     """Whether scores or private scores were numbers up to 100, read as percentages."""
+    error_unit: float | None = None
+    """Largest error, where scores were read as errors and became 1 less the error in its units;
+    None where they are scores, of which more is better.
+    """
 
     def __post_init__(self) -> None:
         k = len(self.accounts)
@@ -114,6 +126,11 @@ class History:
 
     def __len__(self) -> int:
         return len(self.accounts)
+
+    @property
+    def scale(self) -> Scale:
+        """How scores are written."""
+        return Scale(self.metric, metric_named(self.metric).worst)
 
     @property
     def points(self) -> float:
@@ -175,6 +192,25 @@ class History:
     def counted(self) -> bool:
         """Whether `n_correct` holds right answers, and not n-ths of another metric's scores."""
         return self.metric == "accuracy" or (self.answers is not None and self.labels is not None)
+
+    @cached_property
+    def of_random_labels(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of the scores of uniform labels, by a metric of labels.
+
+        They are those of made-up files, and None where the metric is of other submissions, where
+        scores below 0 are shown as 0, or without hidden labels.
+        """
+        metric = metric_named(self.metric)
+        labels = self.labels
+        if metric.form != "i" or metric.columns != 1 or metric.clipped or labels is None:
+            return None
+        m = self.n_classes or max(2, int(labels.max()) + 1)
+        rng = stream(0, "random labels", self.metric)
+        scores = [
+            metric.score(rng.integers(0, m, self.n), labels)
+            for _ in range(min(_FILES, max(_FILES // 10, _CELLS // self.n)))
+        ]
+        return float(np.mean(scores)), float(np.std(scores, ddof=1))
 
     @property
     def exact(self) -> bool:

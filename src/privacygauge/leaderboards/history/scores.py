@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -9,10 +10,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ive
 from scipy.stats import binom, chi2, gamma
+from scipy.stats import t as student
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.seeds import stream
 from privacygauge.leaderboards.history.evidence import (
+    AT_CHANCE,
+    BLIND_LOSSES,
     BLOCK_SCAN,
     CHANCE_SCORES,
     SCORE_SCAN,
@@ -26,6 +31,7 @@ from privacygauge.leaderboards.history.evidence import (
     probability,
 )
 from privacygauge.leaderboards.history.record import AUC, History
+from privacygauge.leaderboards.metrics import metric_named
 
 SINGLE = 0.78
 """Rate of single steps: P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2."""
@@ -37,6 +43,8 @@ _STRAY = 0.02
 """Largest number of scores in that range more than one off the base, per score that is one off."""
 _BESIDE = 3
 """Margin, in right answers, within which other accounts count as scoring like a group."""
+_MOVING = 3
+"""Number of references that move with the submissions; those after them are fixed bases."""
 _CHANGES = 7
 """Minimum changes of the score in a run: a constant score is also always one off another."""
 _LEFT = 5
@@ -63,6 +71,16 @@ _NEW = 0.5
 """Share of the variance of independent scores from which successive ones are no models that share
 most right answers: in a long history random labels may by luck be closer than the test allows.
 """
+_SHARED = 1 / 3
+"""Correlation of two files' scores, the share of answers that they have in common beyond chance,
+from which on files of models that know nothing are taken to be no random labels.
+"""
+_DRAWN = 200_000
+"""Number of random probabilities that are drawn to find what they lose."""
+_DRAWN = 200_000
+"""Number of random probabilities that are drawn to find what they lose."""
+_FAR = 6.0
+"""Distance from the median loss, in median distances, beyond which a file is of another kind."""
 _RISING = 2.33
 """Standard deviations of a trend that random labels exceed in one account in a hundred."""
 
@@ -166,8 +184,11 @@ def _single_steps(history: History, rows: Ints, rate: float) -> tuple[float, int
     found = []
     references = _steps_from_references(history, counts)
     # Submissions that leave the score where the reference is (steps of 0) are left out of the run.
+    # With two classes every changed label moves the score: what equals a fixed base is no step of a
+    # scan from there, and ends the run.
     for place, steps in enumerate(references):
-        moved = np.flatnonzero(steps != 0)
+        always_moves = place >= _MOVING and history.n_classes == 2
+        moved = np.arange(len(steps)) if always_moves else np.flatnonzero(steps != 0)
         single = np.abs(steps[moved]) == 1
         start, stop = longest_run(single)
         if stop == start:
@@ -180,7 +201,16 @@ def _single_steps(history: History, rows: Ints, rate: float) -> tuple[float, int
             and _irregular(stretch[1:], history.n_classes)
             and not is_sticky(steps[moved[start] : moved[stop - 1] + 1])
         )
-        if moving and _blind(steps[moved[start:stop]], 1 - float(stretch.min()) / history.n):
+        singles = steps[moved[start:stop]]
+        rises = int(np.count_nonzero(singles > 0))
+        wrong = history.n - int(counts[1] - steps[0])
+        # A changed label raises the score only where a fixed base has it wrong, and once if no
+        # label is changed twice; labels drawn among all each time are wrong as often as any are.
+        # Models that stay within one answer of each other have no such limit.
+        often = binom.sf(rises - 1, len(singles), wrong / history.n) < _TAIL
+        if place >= _MOVING and rises > wrong and often:
+            continue
+        if moving and _blind(singles, 1 - float(stretch.min()) / history.n):
             # Steps of 0 between the first and the last of the run. From other references than the
             # submission before, a model that hardly changes is sticky.
             total = int(moved[stop - 1] - moved[start]) + 1
@@ -324,6 +354,10 @@ def chance_scores(
 ) -> tuple[Evidence, ...] | Skipped:
     """Test every account, and the best group, for scores of random labels.
 
+    Models that have learnt nothing score as random labels do. Where answers do not tell which
+    files agree, the p-value is at least that of scores that have a third of their answers in
+    common (`p_of_shared_answers`); what only fails this is worth a look (`scores_at_chance`).
+
     Parameters
     ----------
     history : History
@@ -335,11 +369,41 @@ def chance_scores(
         Submissions that agree with others beyond chance: models with nothing learnt score as random
         labels do, and these are none.
     """
-    if not history.counted and history.metric != AUC:
+
+    def least(rows: Ints) -> float:
+        return p_of_shared_answers(beyond_chance(history)[rows], history.codes[rows])
+
+    return _tests_at_chance(
+        history,
+        CHANCE_SCORES,
+        constant=constant,
+        agreeing=agreeing,
+        # Kept answers show by themselves who agrees.
+        least=least if agreeing is None else None,
+    )
+
+
+def scores_at_chance(history: History, constant: Bools | None = None) -> tuple[Evidence, ...]:
+    """Test as `chance_scores` does, without excluding models that have learnt nothing."""
+    found = _tests_at_chance(history, AT_CHANCE, constant=constant)
+    return () if isinstance(found, Skipped) else found
+
+
+def _tests_at_chance(
+    history: History,
+    detector: Detector,
+    *,
+    constant: Bools | None,
+    agreeing: Bools | None = None,
+    least: Callable[[Ints], float] | None = None,
+) -> tuple[Evidence, ...] | Skipped:
+    if not history.counted and history.metric != AUC and history.of_random_labels is None:
+        of_labels = metric_named(history.metric).form == "i" and history.labels is None
+        uniform = "" if _losses_of_random_files(history) is None else ", but for uniform ones"
         return Skipped(
             CHANCE_SCORES.title,
             f"the scores are {history.metric}, not right answers: what random submissions score "
-            "is not known",
+            f"is not known{' without the labels' if of_labels else ''}{uniform}",
         )
     if history.n_classes is None and history.counted:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
@@ -381,7 +445,136 @@ def chance_scores(
         return share_by_custom(shares, group, _CHANCE)
 
     return per_account_and_group(
-        history, CHANCE_SCORES, flags=near, counted=counted, rate=usual, what=what
+        history, detector, flags=near, counted=counted, rate=usual, what=what, least=least
+    )
+
+
+def blind_losses(history: History) -> tuple[Evidence, ...]:
+    """Test every account, and the best group, for losses of files that are drawn at random.
+
+    Files of probabilities are drawn uniformly among all, or are uniform numbers divided by their
+    sum, or by Brier's score random labels; files of numbers are uniform in the range, at whose ends
+    the hidden ones lie. What random files lose otherwise is not known.
+
+    Notes
+    -----
+    Such files lose the same on average whatever the labels, and the spread of an account's losses
+    follows from the draws: mean and spread are tested as those of random labels are
+    (`chance_scores`). A model that is too sure of itself may lose as much, but its files spread as
+    far only by a coincidence; where half of the accounts lose more than halfway between equal
+    probabilities, or the middle of the range, and random files, nobody is tested.
+
+    Uniform numbers in [0, 1] lose 1/12 + b by squares, and 1/4 + b by absolute errors, with b =
+    (y - 1/2)^2 for a hidden number y: unknown, but at the ends of the range, and honest models lose
+    anything in between.
+    """
+    drawn = _losses_of_random_files(history)
+    if drawn is None:
+        return ()
+    forms, neutral, power = drawn
+    lost = (1 - history.scores) ** power
+    levels = [np.median(lost[history.rows_of(code)]) for code in range(len(history.names))]
+    # Halfway to random files: weak models are a little worse than equal probabilities by luck.
+    if np.median(levels) >= (neutral + min(mean for mean, _ in forms)) / 2:
+        return ()
+    found: list[Evidence] = []
+    for mean, deviation in forms:
+        off = (lost - mean) / (deviation / math.sqrt(history.n))
+        near = np.abs(off) <= BAND
+        shares = np.bincount(history.codes, weights=near) / np.bincount(history.codes)
+
+        def counted(group: Sequence[int], off: Floats = off, near: Bools = near) -> Bools:
+            # Equal losses in a row may be one file sent again, and count once.
+            of = np.flatnonzero(np.isin(history.codes, group))
+            fresh = of[np.concatenate([[True], np.diff(history.scores[of]) != 0])]
+            inside = fresh[near[fresh]]
+            plausible = as_wide(off[inside]) and is_centred(off[inside])
+            plausible = plausible and afresh(off[inside], history.codes[inside])
+            return np.asarray(near[fresh] & plausible)
+
+        found += per_account_and_group(
+            history,
+            BLIND_LOSSES,
+            flags=near,
+            counted=counted,
+            rate=functools.partial(share_by_custom, shares, least=_CHANCE),
+            what="lose what random files do, and spread as they do",
+        )
+    return tuple(found)
+
+
+def _losses_of_random_files(
+    history: History,
+) -> tuple[list[tuple[float, float]], float, float] | None:
+    """Return mean and standard deviation of the loss at a point, for each kind of random files.
+
+    Then the loss of equal probabilities, or of the middle of the range; and the power of 1 less the
+    score that is a mean over points. None where these losses are not known.
+    """
+    kind = history.metric.partition(":")[0]
+    if kind in ("mse", "rmse"):
+        return [(1 / 3, math.sqrt(4 / 45))], 1 / 4, 2.0 if kind == "rmse" else 1.0
+    if kind == "mae":
+        return [(1 / 2, math.sqrt(1 / 12))], 1 / 2, 1.0
+    m = history.n_classes
+    if m is None or kind not in ("brier", "logloss"):
+        return None
+    rng = stream(0, "random probabilities", m)
+    uniform = rng.random((_DRAWN, m))
+    drawn = [rng.dirichlet(np.ones(m), _DRAWN), uniform / uniform.sum(axis=1, keepdims=True)]
+    # The first class is the true one: the draws are the same for all.
+    if kind == "brier":
+        drawn.append(np.eye(m)[rng.integers(0, m, _DRAWN)])
+        losses = [(1 - 2 * each[:, 0] + (each**2).sum(axis=1)) / 2 for each in drawn]
+        neutral = (1 - 1 / m) / 2
+    else:
+        worst = metric_named(history.metric).worst
+        assert worst is not None
+        losses = [-np.log(np.maximum(each[:, 0], math.exp(-worst))) / worst for each in drawn]
+        neutral = math.log(m) / worst
+    return [(float(each.mean()), float(each.std())) for each in losses], neutral, 1.0
+
+
+def p_of_shared_answers(off: Floats, codes: Ints) -> float:
+    """Return a p-value of files that have a third of their answers, or more, in common.
+
+    Parameters
+    ----------
+    off : array of shape (k,)
+        Scores at chance in the order of time, in standard deviations of random labels.
+    codes : array of shape (k,)
+        Account of each.
+
+    Returns
+    -------
+    float
+        The larger of two p-values, since answers may be shared in two ways. 1 where no account has
+        two scores.
+
+    Notes
+    -----
+    Two files at chance that agree on a share s of the points beyond chance have scores of
+    correlation s. If each file shares with the one before, as checkpoints do, it is the first
+    autocorrelation r of the scores: the arcsine of its estimate has a variance of about 1/k
+    (Bartlett 1946), and a bias of r of -2 r/k. If all share with one another, as seeds of one model
+    do, an account's scores have 1 - s of the variance of random labels: their sum of squares is
+    compared with chi-squared.
+    """
+    products = squares = spread = 0.0
+    pairs = 0
+    for code in np.unique(codes):
+        own = off[codes == code]
+        products += 2 * float((own[1:] * own[:-1]).sum())
+        squares += float((own[1:] ** 2).sum() + (own[:-1] ** 2).sum())
+        spread += float(((own - own.mean()) ** 2).sum())
+        pairs += len(own) - 1
+    if pairs < 2 or squares == 0:
+        return 1.0
+    least = _SHARED * (1 - 2 / pairs)
+    apart = math.asin(max(-1.0, min(1.0, products / squares))) - math.asin(least)
+    return max(
+        float(student.cdf(apart * math.sqrt(pairs - 1), pairs)),
+        float(chi2.sf(spread / (1 - _SHARED), pairs)),
     )
 
 
@@ -411,6 +604,7 @@ def per_account_and_group(
     counted: Callable[[Sequence[int]], Bools],
     rate: float | Callable[[Sequence[int]], float],
     what: str,
+    least: Callable[[Ints], float] | None = None,
 ) -> tuple[Evidence, ...]:
     """Return the evidence on every account, and on the best group where there are several.
 
@@ -426,6 +620,9 @@ def per_account_and_group(
         Largest probability of a flag under the null; or a function of the accounts that returns it.
     what : str
         Behaviour of a flagged submission, in words.
+    least : callable, optional
+        Maps flagged submissions, as numbers, to the least p-value that they may have: that of a
+        further null, which must be excluded too.
     """
 
     def log_p(group: Sequence[int]) -> float:
@@ -435,8 +632,14 @@ def per_account_and_group(
             log_excess(counted(group), most) if len(group) == 1 else log_many(counted(group), most)
         )
 
+    def log_least(group: Sequence[int]) -> float:
+        if least is None:
+            return -math.inf
+        rows = np.flatnonzero(np.isin(history.codes, group) & flags)
+        return math.log(max(least(rows), 1e-300))
+
     every = range(len(history.names))
-    alone = [log_p((code,)) for code in every]
+    alone = [max(log_p((code,)), log_least((code,))) for code in every]
     found = [
         _evidence(history, detector, group=(code,), log_p=tail, flags=flags, what=what)
         for code, tail in zip(every, alone, strict=True)
@@ -454,6 +657,7 @@ def per_account_and_group(
     # Members with less than half of the group's mean number of flags are not accused.
     members = [code for code in group if 2 * counts[code] >= counts[list(group)].mean()]
     if len(members) > 1:
+        together = max(together, log_least(members))
         found.append(
             _evidence(history, detector, group=members, log_p=together, flags=flags, what=what)
         )
@@ -495,12 +699,16 @@ _SHORTFALLS = 12
 def _chance(history: History) -> tuple[float, float]:
     """Return the mean and the standard deviation of the right answers of random labels.
 
-    Of an area under the curve, in n-ths, the variance is ``n^2 (n + 1)/(12 a b)`` for classes of a
+    By other metrics of labels they are simulated (`History.of_random_labels`), in n-ths. Of an area
+    under the curve, in n-ths, the variance is ``n^2 (n + 1)/(12 a b)`` for classes of a
     and b points (Mann and Whitney 1947). Where the classes are not known, they are taken to be
     equal, or one of them to be as rare as the areas below 1/2 show, which models seldom have.
     """
     n = history.n
     if not history.counted:
+        if history.of_random_labels is not None:
+            mean, spread = history.of_random_labels
+            return n * mean, n * max(spread, 1e-12)
         if history.n_smaller is not None:
             pairs = history.n_smaller * (n - history.n_smaller)
             return n / 2, n * math.sqrt((n + 1) / (12 * pairs))

@@ -189,6 +189,10 @@ _ANSWERS = 10
 """Number of an account's answers that are tested, the best by score."""
 _FEW = 5
 """Minimum number of random queries of an account: broken files are rare but honest."""
+_SAME = 0.5
+"""Correlation, of either sign, from which on two queries count as one: a query and its complement,
+or near copies, score and agree with an answer alike, and so tell once what they tell.
+"""
 _WIDE = 0.001
 # Level at which changes are too spread in number, smallest p-value, relative error of sums of
 # squares, and result of no test.
@@ -213,7 +217,7 @@ def votes(
         Submissions among them that are random at every point.
     """
     found = []
-    usable = _usable(history, queries, throughout)
+    usable = _usable(history, near, queries=queries, throughout=throughout)
     for code, name in enumerate(history.names):
         # All random queries, and then those of other accounts alone.
         for own in (True, False):
@@ -242,9 +246,43 @@ class _Queries:
     """(k,) Mask of the queries that are random at every point."""
     changed: Ints
     """(k,) Number of points that differ from the majority of the account's queries."""
+    alike: Ints
+    """(k,) The first query that tells the same as each; the query itself if it is new."""
+
+    def asked_before(self, answer: int) -> Ints:
+        """Return the queries before an answer, ascending: one of those that tell the same."""
+        asked = np.flatnonzero(self.queries[:answer])
+        return np.asarray(asked[np.sort(np.unique(self.alike[asked], return_index=True)[1])])
 
 
-def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
+def _alike(history: History, near: Nearness, queries: Ints) -> Ints:
+    """Return the first of the queries, (queries,), with which each correlates in either sign.
+
+    Agreements are inner products of submissions, with one column for each label at each point:
+    less the means of the account's queries they are covariances, also around different bases.
+    """
+    _, place = np.unique(history.codes[queries], return_inverse=True)
+    sizes = np.bincount(place)
+    agreed = near.agreement[np.ix_(queries, queries)]
+    # (accounts, queries): mean agreement with each account's queries; and among accounts.
+    beside = np.stack([agreed[place == c].mean(axis=0) for c in range(len(sizes))])
+    among = np.stack(
+        [np.bincount(place, weights=row, minlength=len(sizes)) / sizes for row in beside]
+    )
+    own = np.diagonal(agreed) - 2 * beside[place, np.arange(len(place))] + among[place, place]
+    size = np.sqrt(np.maximum(own, _ROUNDING))
+    first = np.full(len(queries), -1, np.int64)
+    for row in range(len(queries)):
+        if first[row] >= 0:
+            continue
+        c = place[row]
+        shared = agreed[row] - beside[c] - beside[:, row][place] + among[c, place]
+        first[(first < 0) & (np.abs(shared) >= _SAME * size[row] * size)] = row
+        first[row] = row
+    return queries[first]
+
+
+def _usable(history: History, near: Nearness, *, queries: Bools, throughout: Bools) -> _Queries:
     """Return the queries of accounts with several and with changes random in number too."""
     assert history.answers is not None
     usable = np.zeros(len(history), np.bool_)
@@ -260,7 +298,11 @@ def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
             # Independent changes vary in number no more than a Poisson variable.
             spread = float(off.var(ddof=1)) / max(1.0, float(off.mean()))
             usable[of] = spread * (len(of) - 1) <= chi2.isf(_WIDE, len(of) - 1)
-    return _Queries(usable, throughout, changed)
+    alike = np.arange(len(history))
+    rows = np.flatnonzero(usable)
+    if len(rows):
+        alike[rows] = _alike(history, near, rows)
+    return _Queries(usable, throughout, changed=changed, alike=alike)
 
 
 def _best_vote(
@@ -269,7 +311,7 @@ def _best_vote(
     tried = []
     # An attack's answers are among its account's best.
     for answer in answers[np.argsort(-history.n_correct[answers], kind="stable")[:_ANSWERS]]:
-        asked = np.flatnonzero(usable.queries[:answer])
+        asked = usable.asked_before(int(answer))
         if len(asked) >= QUERIES:
             tried.append((_slope_p(history, int(answer), asked, usable), int(answer), asked))
     if not tried:

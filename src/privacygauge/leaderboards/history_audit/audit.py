@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.core.estimate import Skipped
+from privacygauge.kinds.one_line import by_position
 from privacygauge.kinds.session import Session
 from privacygauge.leaderboards.history.evidence import (
     ALL,
@@ -27,7 +28,6 @@ from privacygauge.leaderboards.history.findings import (
     history_warnings,
 )
 from privacygauge.leaderboards.history.record import History
-from privacygauge.leaderboards.history.replay import Replay
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -107,7 +107,7 @@ class LeaderboardAudit(Reported, HistoryFindings):
             measures=tuple(_measures(self)),
             sections=(
                 Section("history", "History", _history(self)),
-                Section("findings", "Findings", _findings(self)),
+                Section("findings", "Findings", _findings(self), open=True),
                 Section(
                     "guards", "The same submissions under guards", _guards(self), "Under guards"
                 ),
@@ -123,7 +123,7 @@ class LeaderboardAudit(Reported, HistoryFindings):
             nothing_left_out="Nothing: every detector ran.",
             overview=(
                 *([_found_table(self)] if self.findings else []),
-                *([_guards_table(self.replays)] if self.replays else []),
+                *([_guards_table(self)] if self.replays else []),
             ),
             sources="Submitted answers and labels are in no file.",
         )
@@ -133,6 +133,7 @@ class LeaderboardAudit(Reported, HistoryFindings):
         return plot_history(self, ax)
 
 
+@by_position()
 def audit_leaderboard(
     history: History,
     *,
@@ -182,7 +183,7 @@ def audit_leaderboard(
     <LeaderboardAudit: 1 account stands out: attacker-0>
     """
     running = Session(command, seed, level, provenance)
-    found = examine_history(history, guards, seed, level)
+    found = examine_history(history, guards, running.seed, level)
     origin = running.origin("pandas", skipped=found.missing, warnings=history_warnings(history))
     return LeaderboardAudit(**vars(found), origin=origin)
 
@@ -355,10 +356,10 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         first, *others = f.ended.teams
         ahead = ""
         if others:
-            ahead = f", {percent(first.private - others[0].private, 2)} ahead of the next account"
+            ahead = f", {f.scale.gain(first.private - others[0].private)} ahead of the next account"
         yield (
-            f"On private points {plain(first.account)} wins, with {percent(first.private, 2)}"
-            f"{ahead}; its public score is {percent(first.public, 2)}."
+            f"On private points {plain(first.account)} wins, with {f.scale.value(first.private)}"
+            f"{ahead}; its public score is {f.scale.value(first.public)}."
         )
     if f.ladder_rises is not None:
         yield (
@@ -384,17 +385,17 @@ def _p(value: float) -> str:
 
 def _lead(f: LeaderboardAudit) -> str:
     w = f.winner
-    told = f"The lead is {plain(w.account)}'s, with {percent(w.best, 2)}"
+    told = f"The lead is {plain(w.account)}'s, with {f.scale.value(w.best)}"
     if w.margin is None:
         return f"{told}; there is no other account."
     luck = (
         f"Choosing the best of {count(w.submissions)} equally good submissions adds up to "
-        f"{percent(w.selection, 2)} on average without any skill"
+        f"{f.scale.gain(w.selection)} on average without any skill"
     )
     if w.explained is None:
         return f"{told}, level with another account. {luck}."
     return (
-        f"{told}, {percent(w.margin, 2)} ahead of the next account. {luck}: "
+        f"{told}, {f.scale.gain(w.margin)} ahead of the next account. {luck}: "
         f"{percent(w.explained, 0)} of that margin."
     )
 
@@ -424,6 +425,8 @@ def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
     )
     n = len(f.suspects)
     yield Measure("suspects", "Accounts in findings", float(n), Shown(count(n)), card=False)
+    n = len(f.hints)
+    yield Measure("hints", "Worth a look, and no finding", float(n), Shown(count(n)), card=False)
     yield Measure(
         "explained",
         "Share of the lead that selection alone explains",
@@ -433,11 +436,29 @@ def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
     )
     by = f"by {several(f.n_accounts, 'account')}"
     yield _count("submissions", "Submissions", len(f.submissions.accounts), by)
-    yield _share("best", "Best score", w.best, f"by {plain(w.account)}, as the leaderboard had it")
+    yield _share(
+        "best",
+        "Best score",
+        found=w.best,
+        shown=f.scale.value(w.best),
+        note=f"by {plain(w.account)}, as the leaderboard had it",
+    )
     if w.margin is not None:
-        yield _share("lead", "Lead", w.margin, "above the next account's best")
+        yield _share(
+            "lead",
+            "Lead",
+            found=w.margin,
+            shown=f.scale.gain(w.margin),
+            note="ahead of the next account's best",
+        )
     luck = f"what the best of {count(w.submissions)} equally good submissions gains on average, "
-    yield _share("selection", "Selection alone", w.selection, f"{luck}at most")
+    yield _share(
+        "selection",
+        "Selection alone",
+        found=w.selection,
+        shown=f.scale.gain(w.selection),
+        note=f"{luck}at most",
+    )
     yield _count("rises", "Rises of the best", f.rises, "after the first submission")
     if (shown := f.ladder_rises) is not None:
         yield _count("ladder-rises", "Rises a Ladder shows", shown, f"guard {f.ladder}")
@@ -448,14 +469,9 @@ def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
         yield _count("near-copies", "Near copies of others", near, "at most 1 point in 100")
 
 
-def _share(name: str, label: str, value: float, note: str) -> Measure:
+def _share(name: str, label: str, *, found: float, shown: str, note: str) -> Measure:
     return Measure(
-        name=name,
-        label=label,
-        found=float(value),
-        shown=Shown(percent(value, 2)),
-        note=note,
-        gate=False,
+        name=name, label=label, found=float(found), shown=Shown(shown), note=note, gate=False
     )
 
 
@@ -488,8 +504,8 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
                 "shown."
             ),
             words=(
-                f"The best score is {percent(s.best[-1], 2)}, it rose {several(f.rises, 'time')}; "
-                f"noise alone gives {percent(s.noise[-1], 2)}."
+                f"The best score is {f.scale.value(s.best[-1])}, it rose "
+                f"{several(f.rises, 'time')}; noise alone gives {f.scale.value(s.noise[-1])}."
             ),
             draw=lambda: plot_history(f),
         ),
@@ -576,11 +592,11 @@ def _guards(f: LeaderboardAudit) -> tuple[Block, ...]:
             "What would have been shown if a guard had stood before the labels. The "
             "submissions are the same: under a guard, their makers might have gone other ways."
         ),
-        _guards_table(f.replays),
+        _guards_table(f),
     )
 
 
-def _guards_table(replays: Sequence[Replay]) -> Table:
+def _guards_table(f: LeaderboardAudit) -> Table:
     return table(
         "guards",
         "Guard by guard",
@@ -588,11 +604,11 @@ def _guards_table(replays: Sequence[Replay]) -> Table:
             {
                 "Guard": Cell(r.guard, ("from scores alone",) if r.approximate else ()),
                 "Rises shown": count(r.improvements),
-                "Best shown": percent(r.best, 2),
-                "Mean error": percent(r.error, 2),
+                "Best shown": f.scale.number(r.best),
+                "Mean error": f.scale.gain(r.error),
                 "Nats": decimal(r.nats, 0),
             }
-            for r in replays
+            for r in f.replays
         ],
         "Rises: how often the best value on display rose. Mean error: of the best value on "
         "display. Nats: the most that the guard can give away; fewer give away less.",
@@ -605,9 +621,10 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
         return ()
     e = f.ended
     slope, ranks = (DASH if x is None else decimal(x, 2) for x in (e.slope, e.ranks))
+    points = " score, in points of a hundred" if f.scale.worst is None else ""
     said = (
-        f"Public less private score, in points of a hundred: {_points(e.mean)} on average over "
-        f"{several(len(e.teams), 'team')}, {_points(e.top)} for the tenth with the best public "
+        f"{f.scale.gaps}{points}: {f.scale.gap(e.mean)} on average over "
+        f"{several(len(e.teams), 'team')}, {f.scale.gap(e.top)} for the tenth with the best public "
         f"scores. The line of private on public scores through all submissions has the slope "
         f"{slope}, 1 where gains carry over in full. The rank correlation of teams is {ranks}."
     )
@@ -644,12 +661,12 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
         {
             "Team": team.account,
             "Submissions": count(team.submissions),
-            "Public": percent(team.public, 2),
-            "Private": percent(team.private, 2),
-            "Public less private": _points(team.difference),
+            "Public": f.scale.number(team.public),
+            "Private": f.scale.number(team.private),
+            f.scale.gaps: f.scale.gap(team.difference),
             "Interval": DASH
             if team.gap is None
-            else f"{_points(team.gap.low)} to {_points(team.gap.high)}",
+            else f"{f.scale.gap(team.gap.low)} to {f.scale.gap(team.gap.high)}",
             "p, equal parts": DASH if team.p_value is None else Shown(p_value(team.p_value)),
             "p, as a finding": Shown(p_value(tested[team.account,]))
             if (team.account,) in tested
@@ -665,10 +682,6 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
     )
     found = table("ended", "Team by team, by private score", rows, why, prose=("Team",))
     return (Section("ended", "How the contest ended", (text(said), found), "The end"),)
-
-
-def _points(difference: float) -> str:
-    return f"{100 * difference:+.2f}"
 
 
 def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
@@ -698,17 +711,22 @@ def plot_history(f: LeaderboardAudit, ax: Axes | None = None) -> Axes:
     marked = flagged
     size = 9 if len(place) < 500 else 4
     ax.scatter(
-        place[others], s.scores[others] * 100, s=size, color=OTHER, lw=0, label="submissions"
+        place[others],
+        f.scale.units(s.scores[others]),
+        s=size,
+        color=OTHER,
+        lw=0,
+        label="submissions",
     )
     if marked.any():
-        ax.scatter(place[marked], s.scores[marked] * 100, s=size + 5, marker="x", lw=0.9,
+        ax.scatter(place[marked], f.scale.units(s.scores[marked]), s=size + 5, marker="x", lw=0.9,
                    color=SERIES[1], label="in a finding")  # fmt: skip
     curves = (("best so far", s.best), ("noise alone", s.noise), ("Ladder", s.ladder))
     for (name, values), colour, dash in zip(curves, (0, 2, 3), DASHES, strict=False):
         if values is not None:
-            ax.step(place, values * 100, where="post", color=SERIES[colour], ls=dash, lw=1.5,
-                    label=name)  # fmt: skip
-    ax.set(xlabel="Submission, in the order of time", ylabel="Score, %")
+            ax.step(place, f.scale.units(values), where="post", color=SERIES[colour], ls=dash,
+                    lw=1.5, label=name)  # fmt: skip
+    ax.set(xlabel="Submission, in the order of time", ylabel=f.scale.axis)
     legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     figure = ax.get_figure(root=True)
     if new and figure is not None:

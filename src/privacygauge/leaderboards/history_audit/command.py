@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.kinds.command import Command
+from privacygauge.kinds.dropped import DroppedFile, Question, Recognised, options
 from privacygauge.kinds.request import HelpGroup, Request, amounts, shares
 from privacygauge.leaderboards import names
 from privacygauge.runs.options import Role, argument, asks, option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privacygauge.kinds.session import Work
     from privacygauge.leaderboards.history_audit.audit import LeaderboardAudit
 
-METRICS = (*amounts("findings", "suspects"), *shares("explained"))
+METRICS = (*amounts("findings", "suspects", "hints"), *shares("explained"))
 """Metrics that a history can be held to."""
 
 _NAME = "holdout log"
@@ -24,6 +27,8 @@ _HELP = """Look for attacks in a leaderboard's history, and replay it under guar
 Example: privacygauge holdout log history.csv --n 10000 --classes 10
 
 Example: privacygauge holdout log history.jsonl --labels labels.npy --fail-above findings=0
+
+Example: privacygauge holdout log history.csv --n 10000 --fail-above findings=0 --fail-above hints=0
 
 Example: privacygauge holdout log Submissions.csv --n 3000 --n-private 7000
 """
@@ -61,6 +66,13 @@ class LogRequest(Request):
     phase: str | None = asks(
         "NAME",
         "Phase whose submissions are looked at. Default: the only one of HISTORY.",
+    )
+    better: str | None = asks(
+        "WHICH",
+        "Of a metric that is an error, which scores of HISTORY are better: lower, if they are "
+        "errors, or higher, if they are 1 less the error. Default: what HISTORY shows; asked for "
+        "where it does not.",
+        offers=("higher", "lower"),
     )
     predictions: str | None = asks(
         "FILE",
@@ -106,12 +118,50 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
         n_private=asked.n_private,
         n_smaller=asked.n_smaller,
         phase=asked.phase,
+        better=asked.better,
     )
     return audit_leaderboard(
         history,
         guards=asked.guards or REPLAYED,
         **asked.told(_NAME),
     )
+
+
+def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
+    """Recognise a history, perhaps beside the hidden labels or the submitted ones."""
+    from privacygauge.leaderboards.history.reading import is_history
+
+    histories = [file for file in files if file.columns and is_history(file.names)]
+    if len(histories) != 1:
+        return []
+    (history,) = histories
+    flags = {}
+    for file in files:
+        if file is not history:
+            flag = "labels" if [len(x) for x in file.shapes.values()] == [1] else "predictions"
+            if not file.shapes or flag in flags:
+                return []
+            flags[flag] = file.name
+    questions = []
+    if not flags:
+        questions.append(Question("n", "How many examples does the test set have?"))
+        text = "How many classes does it have? Leave it out where the scores are not of classes."
+        questions.append(Question("classes", text, needed=False))
+    if "metric" not in history.names:
+        text = "What are the scores? The accuracy, or a metric such as auc or rmse:0:100."
+        questions.append(Question("metric", text, usual=("accuracy",)))
+    return [
+        Recognised(
+            "The history of a leaderboard",
+            lambda answers: [
+                history.name,
+                *(f"--{flag}={name}" for flag, name in flags.items()),
+                *options(answers, n="n", classes="classes", metric="metric"),
+            ],
+            questions=tuple(questions),
+            fit=5,
+        )
+    ]
 
 
 COMMAND = Command(
@@ -123,7 +173,9 @@ COMMAND = Command(
     metrics=METRICS,
     limits=(
         "Exit with code 3 if METRIC is above VALUE: findings (their number), suspects (accounts in "
-        "them) or explained (share of the lead that selection alone explains)."
+        "them), hints (what is worth a look and no finding) or explained (share of the lead that "
+        "selection alone explains)."
     ),
     tables=("records.parquet",),
+    recognise=recognise,
 )

@@ -153,6 +153,9 @@ def _digest(secret: str) -> bytes:
 
 HIDE = "hide"
 SHOW = "show"
+ALERT = "alert"
+HINT = "hint"
+"""Kinds in the log of actions: what the owner did, a finding, and what is worth a look."""
 _REASON = 500
 
 
@@ -169,7 +172,7 @@ def hide_account(engine: Engine, name: str, reason: str) -> None:
 def show_account(engine: Engine, name: str, reason: str) -> None:
     """Put an account back on the board, and accept its submissions again, up to the usual limits.
 
-    Limits set by an alert are lifted too.
+    Limits set by an alert are lifted too, and the alert, or a hint, counts as settled.
     """
     _act(engine, name, SHOW, reason)
 
@@ -198,8 +201,11 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
         # Its lock also keeps two actions from taking the same number.
         board_row(connection)
         account = known_account(connection, name)
-        throttled = kind == SHOW and account["per_day"] is not None
-        if account["hidden"] == (kind == HIDE) and not throttled:
+        # To show an account also lifts its limit, and settles what was said of it.
+        settles = kind == SHOW and (
+            account["per_day"] is not None or has_open_case(connection, account["id"])
+        )
+        if account["hidden"] == (kind == HIDE) and not settles:
             state = "hidden" if account["hidden"] else "shown"
             raise InputError(f"the account {name} is {state} already")
         if account["merged_into"] is not None:
@@ -210,6 +216,14 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
         if kind == SHOW:
             values["per_day"] = None
         connection.execute(hidden.values(values))
+
+
+def has_open_case(connection: Connection, account_id: int) -> bool:
+    """Return whether a team has an alert or a hint that is younger than its owner's last action."""
+    kinds = (HIDE, SHOW, ALERT, HINT)
+    of = ACTION.c.account_id.in_(owned_by(connection, account_id)), ACTION.c.kind.in_(kinds)
+    query = select(ACTION.c.kind).where(*of).order_by(ACTION.c.number.desc()).limit(1)
+    return connection.execute(query).scalar_one_or_none() in (ALERT, HINT)
 
 
 def checked_reason(reason: str) -> None:

@@ -82,7 +82,10 @@ def _bytes_of_text(text: str) -> int:
     return max(len(text.encode()), len(json.dumps(text)) - 2)
 
 
-_TOO_LONG = "the body must have at most {} bytes"
+def _too_long(most: int, kind: str) -> BodyError:
+    """Return the error of a body of more than `most` bytes; texts in an array are long."""
+    way_out = ": save integers, as labels.astype('int64')" if kind == NPY else ""
+    return BodyError(413, f"the body must have at most {most} bytes{way_out}")
 
 
 def check_head(content_type: str | None, length: str | None, most: int) -> str:
@@ -98,7 +101,7 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
         raise BodyError(415, f"Content-Type must be {JSON}, {NPY} or {CSV}")
     # int refuses texts with thousands of digits, so 20 of them are enough to compare.
     if length is not None and length.isascii() and length.isdigit() and int(length[:20]) > most:
-        raise BodyError(413, _TOO_LONG.format(most))
+        raise _too_long(most, kind)
     return kind
 
 
@@ -106,8 +109,12 @@ _IN_MEMORY = 2**20
 """Bytes of a body that are kept in memory; a longer one waits for its turn on the disk."""
 
 
-async def receive_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> IO[bytes]:
+async def receive_body(
+    parts: AsyncIterator[bytes], most: int, seconds: float, *, kind: str = ""
+) -> IO[bytes]:
     """Return a body as a file, counting its bytes as they arrive: a declared length proves nothing.
+
+    Its type, `kind`, is for the error.
 
     Raises
     ------
@@ -121,7 +128,7 @@ async def receive_body(parts: AsyncIterator[bytes], most: int, seconds: float) -
             async for part in parts:
                 size += len(part)
                 if size > most:
-                    raise BodyError(413, _TOO_LONG.format(most))
+                    raise _too_long(most, kind)
                 file.write(part)
         file.seek(0)
     except BaseException as error:

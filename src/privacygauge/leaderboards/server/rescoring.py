@@ -73,6 +73,7 @@ from privacygauge.leaderboards.server.opening import (
     require_code,
 )
 from privacygauge.leaderboards.server.request_parsing import HiddenLabels
+from privacygauge.leaderboards.server.standings import shared_places
 
 MERGE = "merge"
 VOID = "void"
@@ -340,6 +341,8 @@ class RescoredBoard:
     """Hidden accounts; their submissions are not on the new board."""
     moved: tuple[MovedTeam, ...] = ()
     """Teams with a new place or score, by their new place."""
+    renumbered: int = 0
+    """Submissions with another number, since those of hidden accounts are left out."""
     out_of_order: bool = False
     """Whether the teams together have lost three quarters of what they had above a constant answer,
     by the same metric: labels in another order than the board's points do that.
@@ -497,7 +500,7 @@ def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoa
         _act_again(board, new, action, by_id=by_id, numbers=numbers)
     for table in (PHASE, INVITATION):
         _insert(new, table, old.execute(select(table)).mappings().all())
-    _insert(new, ACTION, actions)
+    _insert(new, ACTION, _renumber_voids(actions, numbers))
     chosen = old.execute(select(FINAL)).mappings().all()
     kept = [row for row in chosen if row["number"] in numbers]
     _insert(new, FINAL, [{**row, "number": numbers[row["number"]]} for row in kept])
@@ -522,7 +525,27 @@ def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoa
                 place_after=place,
             )
             moved.append(team)
-    return RescoredBoard(len(numbers), changed, hidden, tuple(moved))
+    renumbered = sum(before != after for before, after in numbers.items())
+    return RescoredBoard(len(numbers), changed, hidden, moved=tuple(moved), renumbered=renumbered)
+
+
+def _renumber_voids(
+    actions: Sequence[RowMapping], numbers: Mapping[int, int]
+) -> list[Mapping[Any, Any]]:
+    """Return the log of actions with the new numbers of void submissions.
+
+    A board that is made again from the new one finds them by these. What was void and has been left
+    out is no submission of the new board.
+    """
+    found: list[Mapping[Any, Any]] = []
+    for action in actions:
+        if action["kind"] != VOID:
+            found.append(action)
+            continue
+        number, _, why = action["reason"].partition(":")
+        if int(number) in numbers:
+            found.append({**action, "reason": f"{numbers[int(number)]}:{why}"})
+    return found
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[Any, Any]]) -> None:
@@ -560,7 +583,8 @@ def _places(connection: Connection) -> dict[str, tuple[int | None, float | None]
     order = ACCOUNT.c.best.is_(None), ACCOUNT.c.best.desc(), ACCOUNT.c.best_number, ACCOUNT.c.id
     shown_now = ACCOUNT.c.used > 0, ACCOUNT.c.hidden.is_(False)
     rows = connection.execute(select(ACCOUNT).where(*shown_now).order_by(*order)).mappings().all()
+    shared = shared_places([row["best"] for row in rows])
     return {
         row["name"]: (None if row["best"] is None else place, row["best"])
-        for place, row in enumerate(rows, 1)
+        for place, row in zip(shared, rows, strict=True)
     }

@@ -409,8 +409,23 @@ def address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run(app: FastAPI, listener: socket.socket, proxy: str | None = None) -> None:
-    """Answer requests until SIGTERM or SIGINT; those in flight have 30 seconds to finish."""
+def run(
+    app: FastAPI,
+    listener: socket.socket,
+    *,
+    when_ready: Callable[[], None],
+    proxy: str | None = None,
+) -> None:
+    """Answer requests until SIGTERM or SIGINT; those in flight have 30 seconds to finish.
+
+    `when_ready` is called as soon as a request, and a signal to end, are met as they should be.
+    """
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            when_ready()
+
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -426,7 +441,7 @@ def run(app: FastAPI, listener: socket.socket, proxy: str | None = None) -> None
     # The server sends itself the signal again once it has finished: SIGTERM is then no failure.
     before = signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -16,6 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
 from privacygauge.leaderboards.bounds import frequency_bias, transcript_nats
 from privacygauge.leaderboards.history.overfitting import gap, rank_correlation
+from privacygauge.leaderboards.history.scale import Scale
 from privacygauge.leaderboards.honest import guard_cost
 from privacygauge.leaderboards.metrics import ACCURACY, metric_bias, metric_named
 from privacygauge.leaderboards.server import contest
@@ -32,13 +33,15 @@ from privacygauge.leaderboards.server.database import (
     reading,
 )
 
+_NO_END = "the board keeps no points for the end: begin one with --public, such as --public 0.3"
+
 
 @dataclass(frozen=True)
 class TeamResult:
     """Final result of one team."""
 
     place: int
-    """Rank by the private score, from 1; ties go to the earlier submission."""
+    """Rank by the private score, from 1; equal scores share it, the earlier submission first."""
     account: str
     """Name of the team."""
     submission: int
@@ -51,7 +54,7 @@ class TeamResult:
     public: float
     """Its exact score on the points that answers were about."""
     public_place: int
-    """Rank by `public`, from 1."""
+    """Rank by `public`, from 1; equal scores share it."""
     difference: float
     """`public` less `private`: overfitting to the public points, plus luck."""
     low: float
@@ -115,9 +118,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     """Return `ending` within a transaction."""
     board = connection.execute(select(BOARD)).mappings().one_or_none()
     if board is None or board["public"] is None:
-        raise InputError(
-            "the board keeps no points for the end: begin one with --public, such as --public 0.3"
-        )
+        raise InputError(_NO_END)
     # The submission by which each team is judged, in the order of submissions.
     shown = board["judged_by"] == "shown"
     teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
@@ -155,6 +156,10 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     points = (board["points"], board["private_points"])
     gaps = [gap((row["public"], row["private"]), points, metric, level) for row in private]
     p_values = holm(np.array([p for _, p in gaps])) if gaps else np.empty(0)
+    public_places = {
+        row["number"]: place
+        for row, place in zip(public, shared_places([row["public"] for row in public]), strict=True)
+    }
     results = [
         TeamResult(
             place,
@@ -162,15 +167,27 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
             row["number"],
             row["private"],
             public=row["public"],
-            public_place=public.index(row) + 1,
+            public_place=public_places[row["number"]],
             difference=found.value,
             low=found.low,
             high=found.high,
             p_value=float(p),
         )
-        for place, (row, (found, _), p) in enumerate(zip(private, gaps, p_values, strict=True), 1)
+        for place, row, (found, _), p in zip(
+            shared_places([row["private"] for row in private]),
+            private,
+            gaps,
+            p_values,
+            strict=True,
+        )
     ]
     return Ending(tuple(results), level)
+
+
+def shared_places(scores: Sequence[float | None]) -> list[int]:
+    """Return the places, (k,), from 1, of scores in falling order: equal ones share theirs."""
+    first: dict[float | None, int] = {}
+    return [first.setdefault(score, place) for place, score in enumerate(scores, 1)]
 
 
 _ROWS = 1_000
@@ -187,6 +204,8 @@ class Place:
     """Best answer about a submission of its own; None if there was none."""
     submissions: int
     """Number of submissions."""
+    place: int | None
+    """Rank by the score, from 1, which equal scores share; None without a score."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +234,10 @@ class Standings:
     """Number of points that no answer is about: they decide in the end."""
     metric: str
     """Metric of submissions."""
+    worst: float | None
+    """Largest error, where the metric is an error, which is 1 less the score in units of this; None
+    if more is better.
+    """
     n_classes: int
     """Number of classes."""
     guard: str
@@ -246,6 +269,11 @@ class Standings:
     ending: Ending | None
     """Every team's private score, once the owner has published it; None before."""
 
+    @property
+    def scale(self) -> Scale:
+        """How errors are written."""
+        return Scale(self.metric, self.worst)
+
 
 def standings(board: Board) -> Standings:
     """Return the board's current standings."""
@@ -272,11 +300,22 @@ def standings(board: Board) -> Standings:
         title=row["title"] or "Leaderboard",
         n=len(board.holdout),
         n_private=board.n - len(board.holdout),
+        worst=board.holdout.metric.worst,
         accounts=accounts,
         left=board.total_left(row),
         phases=phases,
         last=time,
-        places=tuple(Place(each["name"], each["best"], each["used"]) for each in rows),
+        places=tuple(
+            Place(
+                each["name"],
+                each["best"],
+                each["used"],
+                place=None if each["best"] is None else place,
+            )
+            for each, place in zip(
+                rows, shared_places([each["best"] for each in rows]), strict=True
+            )
+        ),
         ending=result,
         **{name: row[name] for name in same},
     )
@@ -354,7 +393,9 @@ def account_rows(engine: Engine) -> list[dict[str, object]]:
     ]
 
 
-def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object]]:
+def entries(
+    engine: Engine, *, exact: bool = False, private: bool = False
+) -> Iterator[dict[str, object]]:
     """Yield the log as rows: the fields of a receipt, and the names of guard and metric.
 
     ``voided`` says whether the owner has voided a submission, and ``sent_by`` which account sent
@@ -363,16 +404,27 @@ def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object
     With `exact` the rows also hold the exact scores of submissions, as ``exact``. They reveal far
     more than the guard's answers, and are for the owner's own audit. Once results are published,
     ``private`` has the scores on the points for the end too, and ``selected`` says which
-    submissions their team chose.
+    submissions their team chose. With `private` the rows have all of these before as well.
+
+    Raises
+    ------
+    InputError
+        If the database holds no board, or `private` is asked of one without points for the end.
     """
     with reading(engine) as connection:
         board = _boards(connection, engine)
+        if private and board["public"] is None:
+            raise InputError(_NO_END)
         voided = set(connection.execute(select(VOIDED.c.number)).scalars())
         sent = select(SUBMISSION.c.number, ACCOUNT.c.name).join(
             ACCOUNT, ACCOUNT.c.id == SUBMISSION.c.account_id
         )
         sent_by = {row.number: row.name for row in connection.execute(sent)}
-        scores = {row.number: row for row in connection.execute(select(EXACT))} if exact else {}
+        scores = (
+            {row.number: row for row in connection.execute(select(EXACT))}
+            if exact or private
+            else {}
+        )
         chosen = set(connection.execute(select(FINAL.c.number)).scalars())
     for receipt in log(engine):
         row = {
@@ -382,10 +434,10 @@ def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object
             "voided": receipt.number in voided,
             "sent_by": sent_by[receipt.number],
         }
-        if exact:
+        if exact or private:
             score = scores.get(receipt.number)
             row["exact"] = None if score is None else score.public
-            if board["published"]:
+            if private or board["published"]:
                 row["private"] = None if score is None else score.private
                 row["selected"] = receipt.number in chosen
         yield row
@@ -419,7 +471,7 @@ def _boards(connection: Connection, engine: Engine) -> RowMapping:
     return row
 
 
-def introduction(board: Board, url: str) -> str:
+def introduction(board: Board) -> str:
     """Return the lines that a server prints at its start."""
     now = standings(board)
     left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
@@ -432,8 +484,7 @@ def introduction(board: Board, url: str) -> str:
     metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
     return (
         f"{database_name(board.engine)}: {now.n:,} points{kept}{classes}{metric}, {guard}\n"
-        f"{now.used:,} submissions so far, {left}{promise(board, now)}\n"
-        f"Listening at {url}; Ctrl+C stops it"
+        f"{now.used:,} submissions so far, {left}{promise(board, now)}"
     )
 
 

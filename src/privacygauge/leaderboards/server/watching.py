@@ -20,7 +20,7 @@ from privacygauge.leaderboards.history.findings import holm_corrected_tests, ins
 from privacygauge.leaderboards.history.record import AUC, History, in_time
 from privacygauge.leaderboards.history.submitted import StoredAnswers
 from privacygauge.leaderboards.metrics import Values, metric_named
-from privacygauge.leaderboards.server.accounts import write_action
+from privacygauge.leaderboards.server.accounts import ALERT, HIDE, HINT, SHOW, write_action
 from privacygauge.leaderboards.server.board import unpack_submission
 from privacygauge.leaderboards.server.database import (
     ACCOUNT,
@@ -38,9 +38,6 @@ from privacygauge.leaderboards.server.database import (
 from privacygauge.leaderboards.server.opening import check_labels, in_board_order, public_of
 from privacygauge.leaderboards.server.request_parsing import HiddenLabels
 
-ALERT = "alert"
-HINT = "hint"
-"""Kinds in the log of actions: a finding, and what is worth a look and limits nobody."""
 _FEWEST = 20
 """Number of submissions before the first look."""
 _GROWTH = 1.1
@@ -138,6 +135,31 @@ def look(
                 connection.execute(changed.values(per_day=throttle))
             new.append(alert)
     return tuple(new)
+
+
+def open_cases(engine: Engine) -> dict[str, int]:
+    """Return the number of accounts that stand out, ``findings``, or are worth a look, ``hints``.
+
+    An account counts until its owner hides it, or shows it, after the alert or hint. An account
+    that was merged into another one counts as this one.
+    """
+    account = func.coalesce(ACCOUNT.c.merged_into, ACCOUNT.c.id)
+    query = (
+        select(account.label("account"), ACTION.c.kind)
+        .join(ACCOUNT, ACCOUNT.c.id == ACTION.c.account_id)
+        .order_by(ACTION.c.number)
+    )
+    found: dict[int, str] = {}
+    with reading(engine) as connection:
+        begun_board(connection)
+        for row in connection.execute(query):
+            if row.kind in (HIDE, SHOW):
+                found.pop(row.account, None)
+            # A hint adds nothing to an alert.
+            elif row.kind == ALERT or (row.kind == HINT and row.account not in found):
+                found[row.account] = row.kind
+    kinds = list(found.values())
+    return {"findings": kinds.count(ALERT), "hints": kinds.count(HINT)}
 
 
 def _alerts(found: Sequence[Evidence], most: float, *, hint: bool = False) -> dict[str, Alert]:

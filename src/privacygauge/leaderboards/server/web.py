@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from email.message import Message
 from functools import cache, partial
 from importlib.resources import files
 from secrets import token_urlsafe
@@ -22,7 +21,9 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from privacygauge.core.versions import own_version
+from privacygauge.datasets.forms import form_parts
 from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
+from privacygauge.leaderboards.history.scale import Scale
 from privacygauge.leaderboards.server import contest, request_parsing
 from privacygauge.leaderboards.server.accounts import account_of_token
 from privacygauge.leaderboards.server.board import Board, Receipt, RemainingBudget, now
@@ -252,7 +253,9 @@ async def submit(
     )
     # What would not be scored is not read.
     await run_in_threadpool(board.check_allowed, account, idempotency_key)
-    with await request_parsing.receive_body(request.stream(), most, SECONDS_FOR_BODY) as body:
+    with await request_parsing.receive_body(
+        request.stream(), most, SECONDS_FOR_BODY, kind=kind
+    ) as body:
         return await receive_submission(
             request, account, body.read, kind, key=idempotency_key, claimed=claimed
         )
@@ -331,12 +334,22 @@ def _template(name: str) -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "whole": "{:,}".format,
-        # An accuracy of n points has no more digits than these for n below a million.
-        "share": lambda score: f"{score:.6f}".rstrip("0").ljust(5, "0"),
+        "value": _value,
         "minute": lambda time: f"{time[:10]} {time[11:16]}",
     }
     text = (_TEMPLATES / name).read_text(encoding="utf-8")
     return environment.from_string(text)
+
+
+def _value(score: float, scale: Scale) -> str:
+    """Return a score, and of a metric that is an error the error too, as HTML."""
+    from markupsafe import Markup
+
+    # An accuracy of n points has no more digits than these for n below a million.
+    share = f"{score:.6f}".rstrip("0").ljust(5, "0")
+    if scale.worst is None:
+        return share
+    return Markup('{} <span class="earlier">error {}</span>').format(share, scale.number(score))
 
 
 def show_team(request: Request) -> HTMLResponse:
@@ -460,23 +473,7 @@ async def _parts(request: Request, account: str) -> dict[str, _Part]:
     board: Board = request.app.state.board
     # A form that would be refused is not read.
     await run_in_threadpool(board.check_allowed, account)
-    head = Message()
-    head["content-type"] = request.headers.get("content-type", "")
-    boundary = head.get_param("boundary")
-    if head.get_content_type() != "multipart/form-data" or not isinstance(boundary, str):
-        raise InputError("the form must be multipart/form-data")
     most = request.app.state.most_bytes + _FORM
     body = await request_parsing.read_body(request.stream(), most, SECONDS_FOR_BODY)
-    found = {}
-    # A boundary begins with a new line, also the first one; the part before it is no field.
-    for part in (b"\r\n" + body).split(b"\r\n--" + boundary.encode("latin-1", "replace"))[1:]:
-        lines, _, content = part.partition(b"\r\n\r\n")
-        about = Message()
-        for line in lines.decode("utf-8", "replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip().lower() == "content-disposition":
-                about["content-disposition"] = value.strip()
-        field = about.get_param("name", header="content-disposition")
-        if isinstance(field, str):
-            found[field] = _Part(content, about.get_filename())
-    return found
+    parts = form_parts(request.headers.get("content-type", ""), body)
+    return {part.field: _Part(body[part.begin : part.end], part.name) for part in parts}

@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation, roc_curves, score_shares
 from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, plot_label
 from privacygauge.report.numbers import decimal, decimal_estimate, plain
 from privacygauge.report.values import Axes, Plot, Section
+
+
+class RocPoints(NamedTuple):
+    """Points of a ROC curve, in the order of ``sklearn.metrics.roc_curve``."""
+
+    fpr: Floats
+    """(p,) False-positive rates, rising from 0 to 1."""
+    tpr: Floats
+    """(p,) True-positive rates, rising from 0 to 1."""
+    thresholds: Floats
+    """(p,) Falling scores from which on a record is called a member; the first is infinite."""
+
+
+class RankedRecords:
+    """ROC curves of a result whose attacks rank records: as arrays, and as a plot."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def ranking_attacks(self) -> Sequence[Evaluation]:
+        """Attacks that have a ROC curve."""
+
+    def roc(self, attack: str | None = None) -> RocPoints:
+        """Return the ROC curve of an attack as arrays, ``fpr, tpr, thresholds = result.roc()``.
+
+        Parameters
+        ----------
+        attack : str, optional
+            Title of the attack, such as ``confidence (global)``; default: the one with the largest
+            area under its curve.
+
+        Raises
+        ------
+        InputError
+            If there is no such attack; the message lists the attacks.
+        """
+        known = {e.title: e for e in self.ranking_attacks}
+        if attack is not None and attack not in known:
+            raise InputError(f"no attack {attack!r}; the attacks are: {', '.join(known)}")
+        best = max(known.values(), key=lambda e: e.auc.value)
+        curve = (best if attack is None else known[attack]).roc
+        return RocPoints(curve.fpr, curve.tpr, curve.thresholds)
+
+    def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
+        """Plot the ROC curve of every attack, by default on linear axes; the numbers are `roc`."""
+        return plot_roc(self.ranking_attacks, ax, log=log)
 
 
 def roc_section(evaluations: Sequence[Evaluation], best: Evaluation) -> Section:

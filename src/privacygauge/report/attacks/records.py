@@ -116,8 +116,9 @@ def table(
 
 
 def records_frame(records: Records) -> DataFrame:
-    """Return one row per target: its ``id``, then `Records.columns`."""
-    return frame({"id": names_of(records.ids), **records.columns})
+    """Return one row per target: its ``id``, ``unit`` if given, then `Records.columns`."""
+    people = {} if records.people is None else {"unit": names_of(records.people)}
+    return frame({"id": names_of(records.ids), **people, **records.columns})
 
 
 def roc_frame(evaluations: Sequence[Evaluation]) -> DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Attacks, GameDescription
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.numbers import (
@@ -14,6 +15,7 @@ from privacygauge.report.numbers import (
     decimal_estimate,
     lower_bound_text,
     percent_estimate,
+    plain,
     rate,
     tpr_estimate,
 )
@@ -57,7 +59,11 @@ _HIGHEST = 1.0
 def section(a: Attacks) -> Section:
     """Return the section on all attacks: the main table, and all other numbers folded."""
     told = "Each attack guesses for every record whether it was in the data."
-    return Section("attacks", "Attacks", blocks(a.evaluations, a.best.title, a.level, told))
+    return Section(
+        "attacks",
+        "Attacks",
+        blocks(a.evaluations, a.best.title, a.level, told, headline=a.headline),
+    )
 
 
 def blocks(
@@ -67,11 +73,13 @@ def blocks(
     told: str,
     *,
     epsilon: bool = True,
+    headline: Headline | None = None,
 ) -> tuple[Block, ...]:
     """Return the blocks of a section on all attacks, below the paragraph `told`.
 
     `best` is the title of the strongest attack. Without `epsilon`, bounds on epsilon, precisions at
-    other shares of members and the table of scores are left out.
+    other shares of members and the table of scores are left out. `headline` has the bound on
+    epsilon of the cards, which stands in the row of its attack.
     """
     note = f"Small figures: {rate(level)} intervals."
     chances = (priors(evaluations),) if epsilon else ()
@@ -93,6 +101,12 @@ def blocks(
     # Remarks below the main table.
     n = len(evaluations)
     remarks = []
+    if headline is not None and headline.epsilon.low > 0:
+        remarks.append(
+            f"Epsilon of {plain(headline.epsilon_attack)}: with the threshold that half of the "
+            "records chose, on the other half, as on the card; of other attacks: from their "
+            "guesses."
+        )
     if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
         remarks.append(TOO_FEW)
     if n > 1:
@@ -120,7 +134,7 @@ def blocks(
     }
     return (
         text(f"{told} {_LINE}"),
-        main_table(evaluations, best, note=note, epsilon=epsilon),
+        main_table(evaluations, best, note=note, epsilon=epsilon, headline=headline),
         *((remark(*remarks),) if remarks else ()),
         FoldedBlocks(
             "Every number about the guesses",
@@ -147,11 +161,16 @@ def main_table(
     note: str = "",
     fprs: Sequence[float] = FEW,
     epsilon: bool = True,
+    headline: Headline | None = None,
 ) -> Table:
     """Return the main table of one or more attacks, evaluated at the same FPRs.
 
-    `best` is the title of the strongest attack; the TPR is shown at each of `fprs`.
+    `best` is the title of the strongest attack; the TPR is shown at each of `fprs`. The attack
+    behind the bound on epsilon of the `headline` has that bound.
     """
+    bounds = {}
+    if headline is not None and headline.epsilon.low > 0:
+        bounds = {headline.epsilon_attack: headline.epsilon}
     rows: Rows = [
         {
             "Attack": attack(e),
@@ -159,7 +178,7 @@ def main_table(
             "40% to 100%": whisker(e.accuracy),
             "AUC": decimal_estimate(e.auc),
             **{f"TPR at {rate(r.fpr)} FPR": tpr(r) for r in e.tpr_at_fpr if r.fpr in fprs},
-            **({"Epsilon": lower_bound_text(e.epsilon)} if epsilon else {}),
+            **({"Epsilon": lower_bound_text(bounds.get(e.title, e.epsilon))} if epsilon else {}),
         }
         for e in evaluations
     ]
@@ -206,7 +225,10 @@ def priors(evaluations: Sequence[Evaluation]) -> Table:
         for e in evaluations
     ]
     title = "How often \u201cmember\u201d is right, and epsilon"
-    note = "By the share of members among those asked about."
+    note = (
+        "By the share of members among those asked about. Epsilon follows from the guesses at this "
+        "threshold alone."
+    )
     return table("priors", title, rows, note, prose=("Threshold",))
 
 

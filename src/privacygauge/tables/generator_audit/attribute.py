@@ -129,14 +129,6 @@ class AttributeOfGenerator(Reported, PlayedGuesses):
             "of Synthetic Data (2022), section 3.",
         )
 
-    def __repr__(self) -> str:
-        found = self.accuracy
-        return (
-            f"<AttributeOfGenerator {self.generator}, {self.column!r} of {len(self.targets):,} "
-            f"records: {found.value:.1%} right ({found.low:.1%} to {found.high:.1%}), guessing "
-            f"{self.best.chance:.1%}>"
-        )
-
 
 def detectable_accuracy_text(smallest: float | None, n_values: int) -> str:
     """Return a clause on the smallest share of right guesses that an audit usually detects."""

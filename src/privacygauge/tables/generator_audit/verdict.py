@@ -45,13 +45,6 @@ class SyntheticResult(Reported, PlayedGame):
     game: GameDescription
     """Description of the game."""
 
-    def __repr__(self) -> str:
-        auc = self.headline.auc
-        return (
-            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
-            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
-        )
-
 
 def detectable_auc_text(smallest: float | None) -> str:
     """Return a clause on the smallest AUC of a record that an audit would usually detect."""

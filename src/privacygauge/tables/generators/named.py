@@ -14,6 +14,7 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.errors import InputError
 from privacygauge.runs.named import import_object, names_code
+from privacygauge.runs.plugins import plugin
 from privacygauge.runs.source import PROGRAM, Code, RecordedCode
 from privacygauge.runs.store import read_run
 from privacygauge.tables.generators.adapters import Call, Command, FitSample, asks_for_metadata
@@ -149,7 +150,8 @@ def as_generator(thing: object, name: str = "") -> Generator:
         If it is none of these: what it lacks and the way out, in one line.
     """
     if isinstance(thing, str):
-        return generator_named(thing)
+        added = None if is_named(thing) else plugin("generators", thing)
+        return generator_named(thing) if added is None else as_generator(added, name or thing)
     is_generator = all(hasattr(thing, part) for part in ("name", "describe", "generate"))
     if isinstance(thing, type):
         if is_generator:

@@ -3,7 +3,6 @@
 - A series that was rotated in time, or a left and a right value that changed places, hold the same
   values in other columns. Which columns may have changed places is decided by their names and kinds
   alone.
-- Where all dates of a record are moved alike, the days between them stay as they are.
 - Where most of a record is made up, two numbers that were moved a little are lost among its other
   columns. Compared alone they name a place, and so does any other pair of measurements.
 - Codes that were permuted among each other, or numbers that were taken from a constant, keep what
@@ -27,8 +26,8 @@ from scipy.spatial import KDTree
 from scipy.stats import chi2
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.tables.released.tables import ReleasedTables, draw_rows, stack_tables
-from privacygauge.tables.table import Column, Schema, Table
+from privacygauge.tables.released.tables import ReleasedTables, draw_rows
+from privacygauge.tables.table import Schema, Table
 
 _SERIES = 6
 """Fewest columns of a series."""
@@ -150,56 +149,6 @@ def nearest_when_rotated(records: Table, made: Table, series: Sequence[Sequence[
             away += np.maximum(squares[rows, None] + squares_made - 2 * together, 0.0)
         found[rows] = np.sqrt(away.min(axis=1))
     return np.asarray(np.sqrt(sum(map(len, series))) - found)
-
-
-_DAY_DECIMALS = 6
-"""Decimals of a number of days that are compared: a tenth of a second."""
-
-
-def between_dates(released: ReleasedTables) -> ReleasedTables | None:
-    """Return a release with the days between dates in place of the dates.
-
-    These are the days from each date to the next one, in the order of the medians of the released
-    dates. None if fewer than two columns hold dates.
-    """
-    columns = released.schema.columns
-    dates = np.flatnonzero([column.date for column in columns])
-    if len(dates) < 2:
-        return None
-    made = released.synthetic.values[:, dates]
-    # A column without released dates comes first.
-    there = [one[~np.isnan(one)] for one in made.T]
-    middle = [float(np.median(one)) if len(one) else -np.inf for one in there]
-    pairs = tuple(pairwise(dates[np.argsort(middle, kind="stable")].tolist()))
-    others = [j for j in range(len(columns)) if not columns[j].date]
-    tables = released.tables()
-    everything = stack_tables(*tables.values()).values
-    days = np.column_stack([everything[:, b] - everything[:, a] for a, b in pairs])
-    days = np.round(days, _DAY_DECIMALS)
-    values = np.column_stack([everything[:, others], days])
-    intervals = []
-    for (a, b), one in zip(pairs, days.T, strict=True):
-        known = one[~np.isnan(one)]
-        intervals.append(
-            Column(
-                f"days from {columns[a].name} to {columns[b].name}",
-                "continuous",
-                float(known.min(initial=0.0)),
-                float(known.max(initial=0.0)),
-                missing=len(known) < len(one),
-            )
-        )
-    schema = Schema((*(columns[j] for j in others), *intervals))
-    ends = np.cumsum([len(table) for table in tables.values()])[:-1]
-    found = dict(zip(tables, np.split(values, ends), strict=True))
-    real_unit, holdout_unit = released.units
-    return ReleasedTables(
-        Table(schema, found["real"]),
-        Table(schema, found["synthetic"]),
-        Table(schema, found["holdout"]) if "holdout" in found else None,
-        unit=real_unit,
-        holdout_unit=holdout_unit if "holdout" in found else None,
-    )
 
 
 _AROUND = 10

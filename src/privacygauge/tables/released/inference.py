@@ -80,6 +80,8 @@ def inference(
     if secrets is None:
         secrets = [names[j] for j in draw_rows(len(names), MOST_SECRETS, rng)]
     require_columns(secrets, names, "secrets")
+    if not secrets:  # all that were asked for are of another time in the holdout
+        return ()
     sides = [side for side in (released.real, released.holdout) if side is not None]
     often = zip(sides, (attempts.real, attempts.holdout), strict=False)
     groups = [tuple(draw_rows(len(side), most, rng) for side, most in often)]

@@ -37,6 +37,7 @@ from privacygauge.tables.released.neighbours import nearest_points, usual_distan
 from privacygauge.tables.released.tables import (
     NO_CONTROL,
     ReleasedTables,
+    draw_rows,
     fill_missing,
     stack_tables,
 )
@@ -419,17 +420,23 @@ def _attacks_on(
     return (ClosestDistance(distance), DistanceRatio(distance), DensityRatio(), ValueRatio())
 
 
-def _placebo_scores(released: ReleasedTables, seed: int, attack_title: str) -> Floats:
-    """Return scores of an attack where the reference stands in place of the release, and back.
+def scores_of_no_leak(released: ReleasedTables, seed: int, attack_title: str) -> Floats:
+    """Return scores of an attack where real records of other folds stand in place of the release.
 
-    The reference knows none of the judged records, so that these are scores of no leak.
+    These know none of the judged records, so that these are scores of no leak; they are two thirds
+    as many as the real records, so that as many are near to somebody by chance.
     """
     named = (one for one in _attacks_on(released) if attack_title.startswith(f"{one.name} ("))
     attack = next(named)
-    folds = judged_folds(released, seeds.stream(seed, "judged"))
-    changed = (replace(one, synthetic=one.reference, reference=one.synthetic) for one in folds)
-    found = signals_by_row([attack.signals(one) for one in changed])
-    return np.concatenate([found.members, found.nonmembers])
+    found = []
+    for fold in judged_folds(released, seeds.stream(seed, "judged")):
+        assert fold.member_rows is not None
+        others = np.setdiff1d(np.arange(len(released.real)), fold.member_rows)
+        rng = seeds.stream(seed, "in place of the release")
+        some = others[draw_rows(len(others), len(released.synthetic), rng)]
+        found.append(attack.signals(replace(fold, synthetic=released.real[some])))
+    by_row = signals_by_row(found)
+    return np.concatenate([by_row.members, by_row.nonmembers])
 
 
 def _space(seen: JudgedRecords, distance: Distance) -> Space:
@@ -548,7 +555,7 @@ def questions_of(
     of_attacks, of_values, of_blind = (
         tail(scored, seeds.stream(seed, "few records"), each, placebo=placebo) if scored else None
         for scored, placebo in (
-            (attacks, partial(_placebo_scores, tables, seed)),
+            (attacks, partial(scores_of_no_leak, tables, seed)),
             (rankings, None),
             (without, None),
         )

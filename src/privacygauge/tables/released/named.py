@@ -47,6 +47,39 @@ _SEVERAL = 0.9
 """Most distinct values per row in a column that names people."""
 _LEVELS = 20
 """Fewest distinct values in a column that names people."""
+_PEOPLE = frozenset(
+    (
+        "mrn",
+        "pid",
+        "ssn",
+        "person",
+        "patient",
+        "client",
+        "customer",
+        "member",
+        "user",
+        "subject",
+        "participant",
+        "respondent",
+        "resident",
+        "citizen",
+        "insured",
+        "employee",
+        "staff",
+        "student",
+        "pupil",
+        "worker",
+        "who",
+        "email",
+    )
+)
+"""Words, in lower case, that mark a column as one of people."""
+_LEARNT_SHARE = 0.1
+"""Smallest share of the synthetic rows that have a real value of a category."""
+_DEPENDS = 5.0
+"""Standard errors from which another column depends on the values of one."""
+_ROWS = 20_000
+"""Most rows examined for such dependence."""
 
 Texts = NDArray[Any]
 
@@ -117,6 +150,9 @@ class Apart:
     """Notes, one or two per column."""
     joined: tuple[JoinedRows, ...] = ()
     """Rows that columns of names or numbers join."""
+    learnt: tuple[str, ...] = ()
+    """Columns whose values stand on one side alone and in the synthetic table, as those of places,
+    things and times do."""
 
 
 def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
@@ -143,19 +179,23 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
     # A record that occurs twice in a file has one name.
     given = [real] if holdout is None else [real, holdout]
     sides = [frame.drop_duplicates(ignore_index=True) for frame in given]
-    shared = [
-        str(c) for c in real if all(c in frame for frame in (*sides, synthetic)) and c not in kept
-    ]
+    shared = [str(c) for c in real if all(c in frame for frame in (*sides, synthetic))]
     found: dict[str, str] = {}
+    learnt: list[str] = []
     for name in shared:
         column = pd.concat([frame[name] for frame in sides], ignore_index=True)
+        if name in kept and len(sides) < 2:
+            continue
         what = "number" if name == ROW_NUMBERS else _kind(column, [x[name] for x in sides])
         if not what and _has_other_ids(name, column, synthetic[name]):
             what = "renumbered"
-        if what:
+        if what == "person" and _is_category(name, real, synthetic):
+            learnt.append(name)
+        elif what and name not in kept:
             found[name] = what
+    as_category = [_LEARNT.format(name=name) for name in learnt if name not in kept]
     if len(real.columns) - len(found) < 2:
-        return Apart((), (), None, ())
+        return Apart((), (), None, tuple(as_category), learnt=tuple(learnt))
     texts = tuple(
         TextColumn(
             name,
@@ -168,7 +208,7 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
         if what in ("text", "name")
     )
     person = next((name for name, what in found.items() if what == "person"), None)
-    said = [_SAID[what].format(name=name) for name, what in found.items()]
+    said = [*as_category, *(_SAID[what].format(name=name) for name, what in found.items())]
     joins = (
         joined_rows(real[name], synthetic[name]) for name, what in found.items() if what != "text"
     )
@@ -179,7 +219,9 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
         "the column out of what is released, or draw it again"
         for one in joined
     ]
-    return Apart(tuple(found), texts, person=person, said=tuple(said), joined=joined)
+    return Apart(
+        tuple(found), texts, person=person, said=tuple(said), joined=joined, learnt=tuple(learnt)
+    )
 
 
 def joined_rows(real: pd.Series[Any], synthetic: pd.Series[Any]) -> JoinedRows:
@@ -192,9 +234,7 @@ def joined_rows(real: pd.Series[Any], synthetic: pd.Series[Any]) -> JoinedRows:
         for row, value in enumerate(column.tolist()):
             if pd.isna(value):
                 continue
-            # Whole numbers beside a gap are floats.
-            whole = isinstance(value, float) and value.is_integer()
-            rows_of.setdefault(str(int(value)) if whole else str(value).strip(), row)
+            rows_of.setdefault(_as_text(value), row)
         first.append(rows_of)
     # P9 is before P10, as in the table that was numbered.
     both = sorted(
@@ -217,6 +257,11 @@ _SAID = {
     "person": "column {name!r} names people of several rows each, none of whom is on both sides: "
     "it is left out, and rows of one are not taken for independent (as with --unit {name})",
 }
+_LEARNT = (
+    "column {name!r} has none of its values in the holdout, and those of the real table in the "
+    "synthetic one: it is taken for a place, a thing or a time, not for names of people (if it "
+    "names them: --unit {name})"
+)
 
 
 def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
@@ -262,6 +307,77 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
     if set(sides[0].dropna()) & set(sides[1].dropna()):
         return ""
     return "" if column.dtype.kind not in "iuf" and not _are_names(column, there) else "person"
+
+
+def _is_category(name: str, real: pd.DataFrame, synthetic: pd.DataFrame) -> bool:
+    """Return whether the synthetic table has learnt the values of a column as it learns a category.
+
+    Towns, articles and weeks that only one side has stand in the release as they do in the real
+    table, and so does what depends on them. Names of people are dealt out again: the same number
+    is then somebody else. A column that is called one of people is none.
+    """
+    import pandas as pd
+
+    called = {part.casefold() for part in _PARTS_OF_NAMES.findall(name)}
+    if called & _PEOPLE or called in ({"id"}, {"name"}):
+        return False
+    tables = [one[:_ROWS][one[name][:_ROWS].notna()] for one in (real, synthetic)]
+    keys = [one[name].map(_as_text).to_numpy() for one in tables]
+    if not len(keys[1]) or len(set(keys[1])) > _SEVERAL * len(keys[1]):
+        return False
+    if np.isin(keys[1], list(set(keys[0]))).mean() < _LEARNT_SHARE:
+        return False
+    codes, levels = pd.factorize(np.concatenate(keys))
+    n = len(keys[0])
+    of_real = codes[:n]
+    of_made = codes[n:]
+    count = np.bincount(of_real, minlength=len(levels)).astype(np.float64)
+    pairs = float((count * (count - 1)).sum() / 2)
+    within: list[float] = []
+    across: list[float] = []
+    for other in real:
+        if other == name or other not in synthetic:
+            continue
+        values = _on_a_scale(tables[0][other], tables[1][other])
+        if values is None:
+            continue
+        total = np.bincount(of_real, weights=values[0], minlength=len(levels))
+        # Sums over pairs of rows of one value; of independent rows they have mean 0.
+        alike = (np.square(total).sum() - np.square(values[0]).sum()) / 2
+        within.append(float(alike / np.sqrt(max(pairs, 1.0))))
+        expected = total[of_made]
+        spread = float(np.sqrt(np.square(expected - expected.mean()).sum()))
+        across.append(float(expected @ values[1]) / max(spread, 1e-9))
+    # What depends on the value in the real table does so in the synthetic one, or nothing does.
+    return max(within, default=0.0) < _DEPENDS or max(across, default=0.0) > _DEPENDS
+
+
+def _on_a_scale(*sides: pd.Series[Any]) -> list[Floats] | None:
+    """Return the values of a column as numbers of mean 0 and spread 1; None if all are equal.
+
+    Numbers become ranks, and texts numbers that have nothing to do with their order.
+    """
+    import pandas as pd
+
+    column = pd.concat(sides, ignore_index=True)
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        texts = column.astype("object").map(_as_text).to_numpy(dtype=object)
+        column = pd.Series(pd.util.hash_array(texts, categorize=True).astype(np.float64))
+    ranks = column.rank().fillna(0.0).to_numpy(np.float64)
+    places = np.cumsum([len(side) for side in sides])[:-1]
+    found: list[Floats] = []
+    for one in np.split(ranks, places):
+        spread = float(one.std())
+        if not spread:
+            return None
+        found.append((one - one.mean()) / spread)
+    return found
+
+
+def _as_text(value: object) -> str:
+    """Return a value as a text; whole numbers beside a gap are floats."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
 
 
 def _are_names(column: pd.Series[Any], there: pd.Series[Any]) -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.stats import poisson
 
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.tables import (
     ReleasedTables,
     draw_rows,
@@ -104,7 +103,7 @@ def near_copies(
     divided by the number of views: the table, and with the days between dates.
     """
     views = [released]
-    moved = between_dates(released)
+    moved = released.between_dates
     if moved is not None:
         views.append(moved)
     owner = np.concatenate(released.units)

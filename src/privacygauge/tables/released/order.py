@@ -15,7 +15,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.tables.released.named import FEWEST_JOINED, JoinedRows
-from privacygauge.tables.released.tables import ReleasedTables, draw_rows
+from privacygauge.tables.released.tables import ReleasedTables, draw_rows, without_columns
 
 CANDIDATES = 10
 """Real records compared per row: the one at its place, and nine of the ten nearest places."""
@@ -23,6 +23,10 @@ _LAGS = 60
 """Most places before and after that are compared with the row's own place."""
 _ROWS = 2_000
 """Most rows examined."""
+_SAME = 0.5
+"""Smallest share of places at which real table and holdout are equal in a column in step."""
+_MORE = 1.5
+"""Smallest ratio of this share to that at other distances: sorted columns agree there too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,15 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
     -----
     Two values have -log p in common, where p is the share of the real values that are at least as
     near to the released one: for a category, the share of equal ones, or 1 if they differ.
+
+    A holdout that stands in the same order, such as that of days, is a placebo: columns in which it
+    agrees with the real table at the same places are left out, and in the others the released rows
+    must have more in common with the real table's rows than with its own.
     """
+    shared = _in_step(released)
+    if len(shared) == len(released.schema.columns):
+        return None
+    released = without_columns(released, shared)
     n = min(len(released.real), len(released.synthetic))
     if n < FEWEST_JOINED:
         return None
@@ -103,7 +115,39 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
         errors = min(
             errors, _least_errors(score[0], others, distances=far, places=places, unit=unit, n=n)
         )
+    holdout = released.holdout
+    if holdout is not None and errors > 0:
+        both = places < len(holdout)
+        if np.count_nonzero(both) >= FEWEST_JOINED:
+            placebo = _in_common(
+                released, places[both], np.zeros(1, np.int64), asked_of=holdout.values
+            )
+            more = score[0, both] - placebo[0]
+            error = max(rates.standard_error(more, unit[both]), 1e-9)
+            errors = min(errors, float(more.mean()) / error)
     return SamePlace(hit, unit, errors)
+
+
+def _in_step(released: ReleasedTables) -> tuple[str, ...]:
+    """Return the columns in which real table and holdout hold the same values at the same places.
+
+    Tables of a row per day hold the same days and weather there, whoever is asked.
+    """
+    if released.holdout is None:
+        return ()
+    n = min(len(released.real), len(released.holdout))
+    if n < FEWEST_JOINED:
+        return ()
+    found = []
+    steps = range(1, CANDIDATES // 2 + 1)
+    for name, x, y in zip(
+        released.schema.names, released.real.values.T, released.holdout.values.T, strict=True
+    ):
+        own = float(np.mean(x[:n] == y[:n]))
+        beside = [np.mean(x[:n] == np.roll(y[:n], step)) for way in steps for step in (way, -way)]
+        if own >= _SAME and own > _MORE * float(np.mean(beside)):
+            found.append(name)
+    return tuple(found)
 
 
 def same_names(
@@ -127,19 +171,29 @@ def same_names(
     return replace(found, share=len(joined.synthetic) / len(released.synthetic))
 
 
-def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Floats:
-    """Return the agreement (d, k) of the rows at some places with real ones at d distances."""
+def _in_common(
+    released: ReleasedTables, places: Ints, distances: Ints, *, asked_of: Floats | None = None
+) -> Floats:
+    """Return the agreement (d, k) of the rows at some places with real ones at d distances.
+
+    With `asked_of`, with its rows in place of the real ones, which still say what is rare.
+    """
+    theirs = released.real.values if asked_of is None else asked_of
     n = min(len(released.real), len(released.synthetic))
     score = np.zeros((len(distances), len(places)))
     rows = (places + distances[:, None]) % n  # places wrap around at the ends
-    for column, real, made in zip(
-        released.schema.columns, released.real.values.T, released.synthetic.values.T, strict=True
+    for column, real, source, made in zip(
+        released.schema.columns,
+        released.real.values.T,
+        theirs.T,
+        released.synthetic.values.T,
+        strict=True,
     ):
-        asked = real[rows]
+        asked = source[rows]
         own = made[places]
         if not column.is_number:
             # Minus the log frequency of a category that both have.
-            last = int(max(real.max(), own.max()))
+            last = int(max(real.max(), own.max(), asked.max()))
             count = np.bincount(real.astype(np.int64), minlength=1 + last)
             share = np.maximum(count, 1)[asked.astype(np.int64)] / len(real)
             score += np.where(asked == own, -np.log(share), 0.0)

@@ -14,6 +14,7 @@ from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import WAY_OUT, Equal, repeated_rows, said_of_units
 from privacygauge.errors import InputError
+from privacygauge.tables.released.drift import drifted_columns
 from privacygauge.tables.released.tables import (
     ReleasedTables,
     stack_tables,
@@ -94,6 +95,21 @@ def with_people(
         # Equal records of different people lie on one side by chance quite often, and the more so,
         # the more the sizes of the sides differ.
         found = alike.unit(member) if alike.are_units(member, coarse=True) else None
+        names_of_all = tables.schema.names
+        learnt = [names_of_all.index(name) for name in tables.learnt if name in names_of_all]
+        if found is not None:
+            of_each = replace(tables, unit=found[:n], holdout_unit=found[n:], people_named=False)
+            drifted = drifted_columns(of_each, np.random.default_rng(0))
+            codes = [np.unique(column, return_inverse=True)[1] for column in values.T]
+            elsewhere = {*of_things(codes, learnt), *map(names_of_all.index, drifted)}
+            kept = [code for j, code in enumerate(codes) if j not in elsewhere]
+            # Where prices are others in the whole holdout, no row equals one of the other side.
+            # Rows of different people are equal in the other columns as often across the sides.
+            group = _number_by_codes(kept or [np.zeros(n + m, np.int64)])
+            within = _n_pairs(group[:n]) + _n_pairs(group[n:])
+            across = 2 * n * m / (n * (n - 1) + m * (m - 1))
+            if elsewhere and _n_pairs(group) - within >= _ON_BOTH * across * within:
+                found = None
         said = []
         if found is not None:
             several = int(np.count_nonzero(repeated_rows(found)))
@@ -104,7 +120,7 @@ def with_people(
             ]
         # Equal rows belong to one person whatever else they share: one of each is examined.
         one = np.arange(n + m) if found is None else np.unique(found, return_index=True)[1]
-        constant = constant_columns(values[one], member[one])
+        constant = constant_columns(values[one], member[one], learnt)
         if constant is not None:
             names = checks.short_list((repr(tables.schema.names[j]) for j in constant), 3)
             said = [
@@ -154,11 +170,20 @@ _TOGETHER_MORE_WITHIN = 2.5
 """Smallest ratio of agreeing pairs to those of independent columns, within the sides."""
 _DRIFT = 0.15
 """Excess over chance of neighbouring values on the same side above which a column drifts."""
+_SAME_ROWS = 0.8
+"""Smallest share of pairs of equal rows that other columns must group alike, and no more of them,
+for these to be the rows of things."""
+_ON_BOTH = 0.5
+"""Smallest number of such pairs across the sides, of what things on both sides would have."""
+_DETERMINED = 0.9
+"""Smallest share of pairs of rows of one thing that agree in a column that it determines."""
 _FEWEST = 20
 """Fewest groups of equal rows that give evidence."""
 
 
-def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
+def constant_columns(
+    values: Floats, member: Bools, learnt: Sequence[int] = ()
+) -> tuple[int, ...] | None:
     """Return the columns that identify the rows of one person; None if there are none.
 
     Parameters
@@ -167,6 +192,9 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
         Values of the real records and the holdout; a missing value equals a missing one.
     member : ndarray of bool, shape (n,)
         True for real records.
+    learnt : sequence of int
+        Columns of places, things or times that only one side has: what they determine makes no
+        people.
 
     Notes
     -----
@@ -184,7 +212,9 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     if min(n, m) < _FEWEST:
         return None
     codes = [np.unique(column, return_inverse=True)[1] for column in values[few].T]
-    order = sorted(range(len(codes)), key=lambda j: -int(codes[j].max()))[:_COLUMNS]
+    order = sorted(
+        set(range(len(codes))) - set(of_things(codes, learnt)), key=lambda j: -int(codes[j].max())
+    )[:_COLUMNS]
     pairs = (n + m) * (n + m - 1) / 2
     # Share of pairs that lie on one side: chance that a group of two rows does.
     by_chance = (n * (n - 1) + m * (m - 1)) / 2 / pairs
@@ -201,7 +231,9 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
             expected = pairs * float(np.prod([agree[j] for j in columns]))
             if _n_pairs(group) < _TOGETHER_MORE * expected:
                 continue
-            if rows > most and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE:
+            if rows <= most or binom.sf(n_alone - 1, n_groups, by_chance) >= _SURE:
+                continue
+            if not _are_things(group, codes, order, side):
                 best = columns
                 most = rows
     if best is not None:
@@ -222,9 +254,47 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
         alike = float(np.mean(mostly_real[1:] == mostly_real[:-1]))
         share = float(mostly_real.mean())
         # Independent values are on the same side with probability p^2 + (1 - p)^2.
-        if alike <= share**2 + (1 - share) ** 2 + _DRIFT:
+        is_drift = alike > share**2 + (1 - share) ** 2 + _DRIFT
+        if not is_drift and not _are_things(codes[j], codes, order, side):
             return (j,)
     return _grown(codes, order, side)
+
+
+def of_things(codes: Sequence[Ints], learnt: Sequence[int]) -> list[int]:
+    """Return the columns of places, things and times, and those that one of these determines.
+
+    Rows of one article agree in its size and colour, whoever has bought it.
+    """
+    found = set(learnt)
+    for key in learnt:
+        pairs = _n_pairs(codes[key])
+        for j, code in enumerate(codes):
+            if _n_pairs(_number_by_codes([codes[key], code])) >= _DETERMINED * max(pairs, 1.0):
+                found.add(j)
+    return sorted(found)
+
+
+def _are_things(group: Ints, codes: Sequence[Ints], order: Sequence[int], side: Bools) -> bool:
+    """Return whether groups of rows are of things, such as articles whose prices have changed.
+
+    An article's rows agree in its size and its price. If the prices are others on the other side,
+    its groups keep to one side, as a person's would. But its size alone groups the same rows of a
+    side as well, and stands on both sides.
+    """
+    of_group = _number_by_codes([side.astype(np.int64), group])
+    wanted = _SAME_ROWS * _n_pairs(of_group)
+    n = int(side.sum())
+    m = len(side) - n
+    across = 2 * n * m / (n * (n - 1) + m * (m - 1))
+    for size in (1, 2):
+        for columns in combinations(sorted(order), size):
+            other = _number_by_codes([codes[j] for j in columns])
+            within = _n_pairs(other[side]) + _n_pairs(other[~side])
+            both = _n_pairs(_number_by_codes([of_group, other]))
+            on_both = _n_pairs(other) - within
+            if both >= max(wanted, _SAME_ROWS * within) and on_both > _ON_BOTH * across * within:
+                return True
+    return False
 
 
 def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[int, ...] | None:
@@ -272,7 +342,9 @@ def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[in
         return None
     # Chance that two rows that agree lie on one side, as `by_chance` in `constant_columns`.
     sure = binom.sf(n_alone - 1, n_groups, within / (within + across)) < _SURE
-    return tuple(sorted(chosen)) if sure else None
+    if not sure or _are_things(group, codes, order, side):
+        return None
+    return tuple(sorted(chosen))
 
 
 def _one_sided(group: Ints, side: Bools) -> tuple[int, int, int]:

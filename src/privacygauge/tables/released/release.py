@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.evaluate.headline import Fact, Headline, exposure
 from privacygauge.evaluate.played import Questions
+from privacygauge.report.grades import advantage_of
 from privacygauge.runs.execute import Progress
 from privacygauge.tables.released.coincidences import shared_runs, shared_values, values_of_one
 from privacygauge.tables.released.copies import (
@@ -35,6 +37,7 @@ from privacygauge.tables.released.crowds import crowds
 from privacygauge.tables.released.drift import drifted_columns
 from privacygauge.tables.released.filtered import Filtered, filtered_against
 from privacygauge.tables.released.hits import (
+    Hits,
     ReleaseRisk,
     WorstRisk,
     furthest_beyond,
@@ -44,6 +47,8 @@ from privacygauge.tables.released.membership import Membership, membership_playe
 from privacygauge.tables.released.near_copies import NearCopies
 from privacygauge.tables.released.order import same_names, same_place
 from privacygauge.tables.released.people import People, same_people
+from privacygauge.tables.released.placebo import PARTS, Placebo, placebo_of
+from privacygauge.tables.released.returning import Returning, without_returning
 from privacygauge.tables.released.shared_rare_values import seen_nearly
 from privacygauge.tables.released.suite import (
     COPY_LOOKS,
@@ -55,7 +60,7 @@ from privacygauge.tables.released.suite import (
     correct_together,
     tries,
 )
-from privacygauge.tables.released.tables import ReleasedTables
+from privacygauge.tables.released.tables import ReleasedTables, draw_rows, without_columns
 from privacygauge.tables.released.unlikely import (
     JointCopies,
     PartialCopies,
@@ -68,11 +73,27 @@ from privacygauge.tables.utility import Utility, utility
 APART = 0.55
 """AUC from which an attack that never sees the synthetic table shows a relevant difference between
 real records and holdout."""
+_CERTAIN = 0.999
+"""Level at which this difference is said to be one of people."""
+_FEWEST_LEFT = 2
+"""Fewest columns without drift in which real records and holdout are compared."""
 
 
 def told_apart(blind: Evaluation) -> bool:
-    """Return whether real records and holdout differ, significantly and by a relevant amount."""
-    return blind.auc.low > 0.5 and blind.auc.value >= APART
+    """Return whether real records and holdout differ for certain, and by a relevant amount."""
+    found = blind.auc
+    wider = float(ndtri(0.5 + _CERTAIN / 2) / ndtri(0.5 + found.level / 2))
+    return found.value >= APART and found.value - wider * (found.value - found.low) > 0.5
+
+
+def _beyond(advantage: Estimate, known: float) -> Estimate:
+    """Return the part of an advantage above a known one, as a share of the rest to 1."""
+    if known >= 1.0:
+        return replace(advantage, value=0.0, low=min(0.0, advantage.low))
+    ends = (advantage.value, advantage.low, advantage.high)
+    value, low, high = (max(-1.0, (x - known) / (1 - known)) for x in ends)
+    method = f"{advantage.method}, beyond an attack without the table"
+    return replace(advantage, value=value, low=low, high=high, method=method)
 
 
 @dataclass(frozen=True)
@@ -112,6 +133,9 @@ class Release:
     """Number of records that the generator learnt from."""
     n_synthetic: int
     """Number of synthetic records."""
+    n_compared: int | None = None
+    """Number of synthetic rows that the attacks saw; None for all of them. Where real records and
+    holdout differ without the table, it is no more than a table of other real records has."""
     n_holdout: int
     """Number of records of the same source that the generator did not learn from; 0 for none."""
     evaluations: tuple[Evaluation, ...]
@@ -150,6 +174,8 @@ class Release:
     """Holdout records that the generator saw; None if none is known."""
     people: People | None = None
     """Reason why the holdout's people are not a control; None if they are."""
+    returning: Returning | None = None
+    """Real people who are in the holdout again, and were left out of it; None if there are none."""
     questions: Questions | None = None
     """Whether a few real records stand out at the top of a membership attack's ranking, but not
     without the table, and the smallest detectable leak; None without a holdout."""
@@ -157,20 +183,69 @@ class Release:
     """The most outlying real records: ids, and results of the attacks on each."""
     filtered: Filtered | None = None
     """Matches that real records lack because rows were dropped; None where none is shown."""
+    placebo: Placebo | None = None
+    """Results of the attacks with other real records in place of the synthetic table. None where
+    nothing was found, which needs no explanation, without a holdout, and with too few people."""
     drifted: tuple[str, ...] = ()
     """Columns whose values are others in the holdout than in the real table, beyond chance."""
 
     @property
     def worst(self) -> WorstRisk | None:
         """Risk furthest beyond its control; None if nothing was compared."""
-        pairs = zip(self.risks, self.corrected.risks, strict=True)
+        pairs = zip(self.risks, self.risks_beyond, strict=True)
         found = [WorstRisk(risk, beyond) for risk, beyond in pairs if beyond is not None]
         return max(found, key=lambda w: furthest_beyond(w.beyond), default=None)
+
+    @property
+    def risks_beyond(self) -> tuple[Estimate | None, ...]:
+        """Success at each risk beyond its control, and beyond attacks without the table."""
+        all_points = self.corrected.points or self.corrected.risks
+        found = []
+        for place, (beyond, points) in enumerate(
+            zip(self.corrected.risks, all_points, strict=True)
+        ):
+            known = self.known
+            if self.placebo is not None:
+                known = max(known, self.placebo.of_risk(place))
+            found.append(beyond if points is None or not known else _beyond(points, known))
+        return tuple(found)
 
     @property
     def furthest_from_baseline(self) -> ReleaseRisk | None:
         """Risk with the largest lead of its attack over the baseline; None if none was tried."""
         return max(self.risks, key=lambda r: r.attack.value - r.baseline.value, default=None)
+
+    @property
+    def differs(self) -> bool:
+        """True where real records and holdout differ, however little, without the table."""
+        return self.known > 0.0
+
+    @property
+    def known(self) -> float:
+        """Advantage that attacks may have without the synthetic table; 0 where none is shown.
+
+        An attack that tells both sides apart with an area A has an advantage of at most 2 A - 1.
+        """
+        found = 0.0 if self.placebo is None else self.placebo.shown
+        if self.blind is not None and self.blind.auc.low > 0.5:
+            found = max(found, 2 * self.blind.auc.high - 1)
+        return found
+
+    @property
+    def advantage_beyond(self) -> Estimate | None:
+        """Advantage of the strongest membership attack beyond attacks without the synthetic table.
+
+        A difference of two rates, on real records and on the holdout, that the table knows nothing
+        of is at most the total variation distance of both sources, which `known` stands for. The
+        rest is a share of what is left to 1. None without a holdout.
+        """
+        if self.headline is None:
+            return None
+        known = self.known
+        if self.placebo is not None:
+            known = max(known, self.placebo.of_attack(self.headline.attack.title))
+        advantage = advantage_of(self.headline.reached.accuracy)
+        return _beyond(advantage, known) if known else advantage
 
     @property
     def same_source(self) -> bool:
@@ -181,6 +256,58 @@ class Release:
     def control(self) -> bool:
         """True where attacks can be compared with a holdout of the same source."""
         return self.n_holdout > 0 and self.same_source
+
+    @property
+    def is_partial(self) -> bool:
+        """True where more may leak than the comparison with the holdout can tell."""
+        lows = [0.0 if raw is None else raw.low for raw in self.corrected.risks]
+        suspected = False
+        if self.placebo is not None and max(lows, default=0.0) > 0:
+            unseen = self.placebo.risks[int(np.argmax(lows))]
+            suspected = unseen is not None and unseen.low > 0
+        return self.n_holdout > 0 and (self.differs or bool(self.drifted) or suspected)
+
+    @property
+    def trusted(self) -> CorrectedIntervals:
+        """The intervals, without copies beyond the holdout's where it is of another source."""
+        if self.control and not self.drifted:
+            return self.corrected
+        return replace(self.corrected, copies=None)
+
+
+def _is_found(release: Release) -> bool:
+    """Return whether anything beside the holdout looks like a leak."""
+    best = release.headline
+    return best is not None and (
+        any(one is not None and one.low > 0 for one in release.corrected.risks)
+        or best.reached.accuracy.low > 0.5
+        or best.epsilon.low > 0
+        or exposure(release.evaluations) is not None
+        or (release.questions is not None and release.questions.exposed > 0)
+        or release.filtered is not None
+    )
+
+
+def _with_placebo(release: Release, placebo: Placebo | None, of_one: set[str]) -> Release:
+    """Return the release without the findings that a table of other real records shows as well.
+
+    `of_one` names the columns in which values of one person alone were found.
+    """
+    if placebo is None:
+        return release
+    also = of_one & set(placebo.columns)
+    shared = tuple(one for one in release.corrected.shared if one.column not in also)
+    return replace(
+        release,
+        placebo=placebo,
+        filtered=None if placebo.filtered else release.filtered,
+        corrected=replace(release.corrected, shared=shared),
+    )
+
+
+def _form(hits: Hits) -> tuple[str, str, bool]:
+    """Return name, variant and records of a form of the risks, which no other form shares."""
+    return hits.name, hits.variant, hits.outlying
 
 
 def checked_names(
@@ -260,6 +387,7 @@ def measure_release(
             progress(min(next(done), n_steps), n_steps)
 
     # The tables as given are kept: copies are counted in them, attacks run on what is left.
+    tables, returning = without_returning(tables)
     everyone = tables.real
     twice = find_shared_records(tables)
     level = asked.level
@@ -287,6 +415,20 @@ def measure_release(
     if learnt is not None:
         rows = np.arange(len(everyone))
         tables = release_of_rows(given, rows, None)
+    drifted = drifted_columns(tables, seeds.stream(seed, "drift"))
+    if drifted and len(tables.schema.columns) - len(drifted) < _FEWEST_LEFT:
+        rows = np.arange(len(everyone))
+        tables = release_of_rows(given, rows, None)
+    # Values of another time are no evidence: the comparison goes by the other columns.
+    same = tables
+    if drifted and tables.holdout is not None:
+        same = without_columns(tables, drifted)
+        asked = asked.leaving_out(drifted)
+        kept = {
+            name: [column for column in columns if column not in drifted]
+            for name, columns in (parts or {}).items()
+        }
+        parts = {name: columns for name, columns in kept.items() if columns}
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
 
     def with_ids(
@@ -316,11 +458,11 @@ def measure_release(
     names = None if names is None else names[rows]
     compared = (everyone, tables.synthetic, tables.holdout)
     use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
-    played = None if tables.holdout is None else membership_played(tables, seed, level)
+    played = None if same.holdout is None else membership_played(same, seed, level)
     step()
-    often = asked.tried(tables)
+    often = asked.tried(same)
     attacked = tries(
-        tables, asked.secrets, attempts=often.attempts, seed=seed, parts=parts, step=step
+        same, asked.secrets, attempts=often.attempts, seed=seed, parts=parts, step=step
     )
     copied = find_copies(tables, seeds.stream(seed, "copies"))
     order = same_place(given, seeds.stream(seed, "order"))
@@ -334,10 +476,10 @@ def measure_release(
     together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS + len(joined))
     # Without a control a person's side is no random draw, which `values_of_one` relies on.
     is_control = played is not None and not told_apart(played.blind)
-    of_one = values_of_one(tables, together) if is_control else ()
+    of_one = tuple(values_of_one(same, together)) if is_control else ()
     # The end of the interval that copies leave to it: half of that looks for an inversion.
     rng = seeds.stream(seed, "filtered")
-    filtered = filtered_against(tables, rng, 1 - (1 - together) / 2) if is_control else None
+    filtered = filtered_against(same, rng, 1 - (1 - together) / 2) if is_control else None
     release = Release(
         n_real=len(everyone),
         n_synthetic=len(tables.synthetic),
@@ -345,7 +487,7 @@ def measure_release(
         evaluations=() if played is None else tuple(found for _, found in played.played),
         questions=None
         if played is None
-        else questions_of(played, tables, attacked.rankings, seed=seed, level=level),
+        else questions_of(played, same, attacked.rankings, seed=seed, level=level),
         headline=None if played is None else played.headline,
         blind=None if played is None else played.blind,
         risks=tuple(release_risk(found, level, known) for found in attacked.hits),
@@ -361,7 +503,7 @@ def measure_release(
             order=order,
             joined=joined,
             shared=[
-                *shared_values(given, together),
+                *shared_values(without_columns(given, drifted), together),
                 *shared_runs(given, seeds.stream(seed, "shared runs"), together),
                 # Rows of the reduced table become rows of the table as given.
                 *(replace(one, rows=rows[one.rows]) for one in of_one),
@@ -376,11 +518,52 @@ def measure_release(
         jointly=jointly,
         learnt=learnt,
         people=people,
+        returning=returning,
         tried=often,
         exposed=tuple((str(ids[one.row]), one) for one in attacked.exposed),
         filtered=filtered,
-        drifted=drifted_columns(tables, seeds.stream(seed, "drift")),
+        drifted=drifted,
     )
+    if _is_found(release) or of_one:
+        placebo = placebo_of(
+            same,
+            attacked.hits,
+            asked.secrets,
+            attempts=often.attempts,
+            seed=seed,
+            level=together,
+        )
+        release = _with_placebo(release, placebo, {one.column for one in of_one})
+        if placebo is not None and placebo.shown and len(given.synthetic) > len(same.real):
+            # What a holdout of another source explains grows with the table, and the placebo cannot
+            # be larger than the real one: like is compared with like. Copies remain those in all
+            # rows, and the placebo knows nothing of the table.
+            n_fewer = round(len(same.real) * (1 - 1 / PARTS))
+            some = draw_rows(len(given.synthetic), n_fewer, seeds.stream(seed, "fewer rows"))
+            fewer = replace(same, synthetic=same.synthetic[some])
+            played = membership_played(fewer, seed, level)
+            again = tries(fewer, asked.secrets, attempts=often.attempts, seed=seed, parts=parts)
+            among = correct_together(again.hits, copied, lone=lone, level=together)
+            unseen = dict(zip(map(_form, attacked.hits), placebo.risks, strict=True))
+            rng = seeds.stream(seed, "filtered")
+            found = filtered_against(fewer, rng, 1 - (1 - together) / 2) if is_control else None
+            release = replace(
+                release,
+                n_compared=n_fewer,
+                evaluations=tuple(one for _, one in played.played),
+                questions=questions_of(played, fewer, again.rankings, seed=seed, level=level),
+                headline=played.headline,
+                risks=tuple(release_risk(one, level, known) for one in again.hits),
+                exposed=tuple((str(ids[one.row]), one) for one in again.exposed),
+                filtered=None if placebo.filtered else found,
+                placebo=replace(placebo, risks=tuple(unseen.get(_form(one)) for one in again.hits)),
+                corrected=replace(
+                    release.corrected,
+                    risks=among.risks,
+                    points=among.points,
+                    inverted=among.inverted,
+                ),
+            )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)
     if progress is not None:

@@ -20,7 +20,6 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import number_units
 from privacygauge.tables.released.disguised import (
-    between_dates,
     in_any_order,
     measured_pairs,
     nearest_side_by_side,
@@ -201,7 +200,7 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
         recoded = np.zeros(len(both))
         recoded[compared] = nearest_in_common(both[compared], read_back(released, columns, rng))
     dated = None
-    if (moved_dates := between_dates(released)) is not None:
+    if (moved_dates := released.between_dates) is not None:
         assert moved_dates.holdout is not None  # as in the release
         dated_sides = (moved_dates.real, moved_dates.holdout)
         chosen = [side[some] for side, some in zip(dated_sides, rows, strict=True)]

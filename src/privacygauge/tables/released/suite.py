@@ -21,7 +21,6 @@ from privacygauge.tables.released.copies import (
 )
 from privacygauge.tables.released.crowds import Crowd
 from privacygauge.tables.released.disguised import (
-    between_dates,
     pairs_of,
     recoded_columns,
     series_of,
@@ -168,7 +167,7 @@ def tries(
     rankings: list[tuple[str, Transcript]] = []
     if len(tables.schema.columns) >= FEWEST_COLUMNS:
         found.append(nearly_copied(tables, seeds.stream(seed, "nearly-copied")))
-        moved = between_dates(tables)
+        moved = tables.between_dates
         if moved is not None and len(moved.schema.columns) >= FEWEST_COLUMNS:
             rng = seeds.stream(seed, "nearly-copied", "dates")
             found.append(replace(nearly_copied(moved, rng), variant=MOVED_DATES))

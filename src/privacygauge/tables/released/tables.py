@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 FEWEST = 10
 """Fewest records in a table; fewer show nothing."""
+_DAY_DECIMALS = 6
+"""Decimals of a number of days that are compared: a tenth of a second."""
 NO_CONTROL = (
     "without records that the generator did not learn from, what the synthetic table gives away "
     "about people in general cannot be told from what it gives away about those in the real table"
@@ -81,6 +84,8 @@ class ReleasedTables:
     """Rows that columns of names or numbers join, one entry per column that was left out."""
     people_named: bool = False
     """True where `unit` and `holdout_unit` come from an automatically recognised column."""
+    learnt: tuple[str, ...] = ()
+    """Columns whose values stand on one side alone and in the synthetic table."""
 
     @property
     def everyone(self) -> Table:
@@ -133,6 +138,53 @@ class ReleasedTables:
         """Return the tables that are present, by name."""
         given = {"real": self.real, "synthetic": self.synthetic, "holdout": self.holdout}
         return {name: table for name, table in given.items() if table is not None}
+
+    @cached_property
+    def between_dates(self) -> ReleasedTables | None:
+        """Release with the days between dates in place of the dates.
+
+        Where all dates of a record are moved alike, these days stay as they are: from each date to
+        the next one, in the order of the medians of the released dates. None if fewer than two
+        columns hold dates.
+        """
+        columns = self.schema.columns
+        dates = np.flatnonzero([column.date for column in columns])
+        if len(dates) < 2:
+            return None
+        made = self.synthetic.values[:, dates]
+        # A column without released dates comes first.
+        there = [one[~np.isnan(one)] for one in made.T]
+        middle = [float(np.median(one)) if len(one) else -np.inf for one in there]
+        pairs = tuple(pairwise(dates[np.argsort(middle, kind="stable")].tolist()))
+        others = [j for j in range(len(columns)) if not columns[j].date]
+        tables = self.tables()
+        everything = stack_tables(*tables.values()).values
+        days = np.column_stack([everything[:, b] - everything[:, a] for a, b in pairs])
+        days = np.round(days, _DAY_DECIMALS)
+        values = np.column_stack([everything[:, others], days])
+        intervals = []
+        for (a, b), one in zip(pairs, days.T, strict=True):
+            known = one[~np.isnan(one)]
+            intervals.append(
+                Column(
+                    f"days from {columns[a].name} to {columns[b].name}",
+                    "continuous",
+                    float(known.min(initial=0.0)),
+                    float(known.max(initial=0.0)),
+                    missing=len(known) < len(one),
+                )
+            )
+        schema = Schema((*(columns[j] for j in others), *intervals))
+        ends = np.cumsum([len(table) for table in tables.values()])[:-1]
+        found = dict(zip(tables, np.split(values, ends), strict=True))
+        real_unit, holdout_unit = self.units
+        return ReleasedTables(
+            Table(schema, found["real"]),
+            Table(schema, found["synthetic"]),
+            Table(schema, found["holdout"]) if "holdout" in found else None,
+            unit=real_unit,
+            holdout_unit=holdout_unit if "holdout" in found else None,
+        )
 
     def people(self, rows: Sequence[Ints]) -> list[Ints]:
         """Return the people behind the given rows of each table."""
@@ -281,6 +333,7 @@ def read_together(
         apart=(*named.columns, *hidden),
         joined=named.joined,
         people_named=named.person is not None,
+        learnt=named.learnt,
     )
 
 
@@ -365,6 +418,16 @@ def select_columns(table: Table, positions: Sequence[int]) -> Table:
     """Return the records with the columns at these positions."""
     schema = Schema(tuple(table.schema.columns[j] for j in positions))
     return Table(schema, table.values[:, list(positions)])
+
+
+def without_columns(released: ReleasedTables, names: Sequence[str]) -> ReleasedTables:
+    """Return the release without some columns of its tables."""
+    kept = [j for j, name in enumerate(released.schema.names) if name not in names]
+    if not kept or len(kept) == len(released.schema.names):
+        return released
+    real, synthetic = (select_columns(one, kept) for one in (released.real, released.synthetic))
+    holdout = None if released.holdout is None else select_columns(released.holdout, kept)
+    return replace(released, real=real, synthetic=synthetic, holdout=holdout)
 
 
 def stack_tables(*tables: Table) -> Table:

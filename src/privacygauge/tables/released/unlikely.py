@@ -18,7 +18,6 @@ from scipy.stats import poisson
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rates import excess
-from privacygauge.tables.released.disguised import between_dates
 from privacygauge.tables.released.near_copies import (
     NearCopies,
     alike_numbers,
@@ -239,7 +238,7 @@ def partial_copies(released: ReleasedTables, rng: np.random.Generator) -> Partia
     # between dates in place of the dates.
     one_less = {column.name: [j] for j, column in enumerate(schema)}
     views = [(released, one_less)]
-    moved = between_dates(released)
+    moved = released.between_dates
     if moved is not None:
         undated = moved.schema.columns[: len(schema) - len(dates)]
         less_moved = {f"{MOVED}, and {column.name}": [j] for j, column in enumerate(undated)}

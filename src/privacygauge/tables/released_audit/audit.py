@@ -41,7 +41,7 @@ from privacygauge.tables.released.tables import (
 )
 from privacygauge.tables.released_audit.report import report
 from privacygauge.tables.released_audit.result import ReleasedResult, TriedChange, no_control
-from privacygauge.tables.released_audit.sections import plot_risks, plot_roc
+from privacygauge.tables.released_audit.sections import plot_risks
 from privacygauge.tables.table import Schema, Table, column_advice
 
 if TYPE_CHECKING:
@@ -57,10 +57,6 @@ class ReleasedAudit(ReleasedResult):
     def report(self) -> Report:
         """Return the report, as plain values."""
         return report(self)
-
-    def plot_roc(self, ax: Axes | None = None) -> Axes:
-        """Plot the ROC curves of the membership attacks."""
-        return plot_roc(self, ax)
 
     def plot_risks(self, ax: Axes | None = None) -> Axes:
         """Plot attack, control and baseline of each risk."""
@@ -144,7 +140,7 @@ class ReleasedOptions(ReleasedDesign, ReportedColumns, ColumnKinds):
         >>> rng = np.random.default_rng(0)
         >>> people = pd.DataFrame({"age": rng.integers(18, 90, 60), "pay": rng.gamma(2.0, size=60)})
         >>> audit_released(people[:30], people[:30], people[30:], attempts=20)
-        <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
+        <ReleasedAudit: Large leak: 100.0% of the real records stand ...>
         """
         checks.kind(self.schema, "schema", Schema, "a Schema, such as that of read_table(...)")
         for name, given in (("ids", ids), ("unit", unit), ("holdout_unit", holdout_unit)):
@@ -313,21 +309,26 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
     if blind is not None and told_apart(blind):
         told.append(
             "real records and holdout are told apart without the synthetic table (AUC "
-            f"{blind.auc.value:.3f}), so they are not from the same source: membership attacks "
-            "and controls are void; give a holdout that was drawn from the same records"
+            f"{blind.auc.value:.3f}), so they are not from the same source: only what goes beyond "
+            "that attack counts; give a holdout that was drawn from the same records"
         )
     elif blind is not None and blind.auc.low > 0.5:
         told.append(
             "real records and holdout differ a little without the synthetic table (AUC "
-            f"{blind.auc.value:.3f}): a membership attack counts only where it does better"
+            f"{blind.auc.value:.3f}): an attack counts only as far as it goes beyond that"
         )
-    elif found.release.drifted:
+    elif found.release.differs:
+        told.append(
+            "real records and holdout are told apart with other real records in place of the "
+            "synthetic table too: an attack counts only as far as it goes beyond that"
+        )
+    if found.release.drifted:
         told.append(
             "the holdout has other values than the real table in "
-            f"{checks.short_list(map(repr, found.release.drifted), 3)}, beyond chance: a "
-            "membership attack counts only where it does better than one without the table"
+            f"{checks.short_list(map(repr, found.release.drifted), 3)}, beyond chance: "
+            "these columns were left out of every comparison with it"
         )
-    beyond = copied_beyond(copied, found.together)
+    beyond = None if found.release.drifted else copied_beyond(copied, found.together)
     if copied.holdout is not None and beyond is not None and beyond.low > 0:
         told.append(
             f"{percent(float(copied.real.mean()))} of the real records stand in the synthetic "

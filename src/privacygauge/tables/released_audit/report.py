@@ -34,7 +34,7 @@ from privacygauge.report.values import (
 from privacygauge.tables.released.copies import NO_EVIDENCE
 from privacygauge.tables.released.hits import furthest_beyond
 from privacygauge.tables.released_audit import sections
-from privacygauge.tables.released_audit.result import ReleasedResult, risk_name
+from privacygauge.tables.released_audit.result import ReleasedResult, no_control, risk_name
 from privacygauge.tables.released_audit.verdict import ABSENT, verdict
 
 if TYPE_CHECKING:
@@ -79,9 +79,11 @@ def report(f: ReleasedResult) -> Report:
     if records is not None:
         frames["records.parquet"] = lambda: records_frame(records)
         frames["roc.csv"] = lambda: roc_frame(f.evaluations)
-    holdout = (
-        f", beside {count(f.n_holdout)} of the holdout, which the generator did not learn from"
-    )
+    holdout = "; no holdout" if no_control(f) is None else "; the holdout was left out"
+    if f.n_holdout:
+        holdout = (
+            f", beside {count(f.n_holdout)} of the holdout, which the generator did not learn from"
+        )
     return Report(
         "released-table",
         "Audit of a released synthetic table",
@@ -93,14 +95,14 @@ def report(f: ReleasedResult) -> Report:
             "membership-inference",
         ),
         intro=f"{count(f.n_synthetic)} synthetic rows, made from {count(f.n_real)} real records"
-        f"{holdout if f.n_holdout else '; no holdout'}. Small figures are {rate(f.level)} "
+        f"{holdout}. Small figures are {rate(f.level)} "
         "intervals.",
         origin=f.origin,
         verdict=told,
         measures=measures,
         sections=parts,
         terms=_terms(f),
-        worst=Worst(reason="there was no holdout") if shown is None else shown.worst,
+        worst=Worst(reason=_why_none(f)) if shown is None else shown.worst,
         data=_data(f),
         frames=frames,
         nothing_left_out="Nothing: every part of the suite was played.",
@@ -157,7 +159,7 @@ def _measures(f: ReleasedResult) -> Iterator[Measure]:
         card=True,
     )
     if f.membership is None:
-        no = "there was no holdout"
+        no = _why_none(f)
         yield by_copies if copied else _none("worst-records", by_copies.label, no)
         yield _none("detectable", "Least right guesses that would have been found", no)
     else:
@@ -165,6 +167,8 @@ def _measures(f: ReleasedResult) -> Iterator[Measure]:
             more = f.questions is not None and copied > f.questions.exposed
             if one.name == "worst-records" and more:
                 yield by_copies
+            elif one.name == "worst-records" and not f.control:
+                yield replace(one, text=f"{one.text}{_void_note(f)}")
             elif one.name != "worst-group":
                 yield one
     found = f.worst
@@ -178,7 +182,8 @@ def _measures(f: ReleasedResult) -> Iterator[Measure]:
             note=risk_name(found.risk),
             text=(
                 "Share of what the control left open. 0% is no leak. The interval allows for "
-                f"{f.corrected.looks} looks.{_void_note(f)}"
+                f"{f.corrected.looks} looks."
+                f"{' What an attack without the table knows is left out.' if f.differs else ''}"
             ),
             guessing="0%",
             gate=False,
@@ -218,20 +223,25 @@ def _measures(f: ReleasedResult) -> Iterator[Measure]:
 
 def _beyond(f: ReleasedResult) -> Measure:
     """Return the largest excess over chance: all on the scale of an advantage."""
+    label = "Beyond the holdout's"
+    if no_control(f) is not None and not f.n_holdout:
+        # What needs no holdout may be far less than what one would have shown.
+        return _none("beyond", label, _why_none(f))
     found: dict[str, Estimate] = {}
     found |= f.corrected.needs_no_control
-    if f.corrected.copies is not None:
-        found["Real records copied, beyond the holdout's"] = f.corrected.copies
+    if f.trusted.copies is not None:
+        found["Real records copied, beyond the holdout's"] = f.trusted.copies
     if f.headline is not None:
         reached = f.headline.reached
         by = ", at least, by its ranking" if reached.by_ranking else ""
-        found[f"Advantage of the strongest membership attack{by}"] = advantage_of(reached.accuracy)
+        if f.advantage_beyond is not None:
+            found[f"Advantage of the strongest membership attack{by}"] = f.advantage_beyond
     if f.filtered is not None:
         found[ABSENT] = advantage_of(f.filtered.auc)
     if f.worst is not None:
         found[f"Success at {risk_name(f.worst.risk)}, beyond the holdout's"] = f.worst.beyond
     if not found:
-        return _none("beyond", "Beyond the holdout's", "there was no holdout")
+        return _none("beyond", label, _why_none(f))
     label, beyond = max(found.items(), key=lambda pair: furthest_beyond(pair[1]))
     return Measure(
         "beyond",
@@ -245,6 +255,11 @@ def _beyond(f: ReleasedResult) -> Measure:
     )
 
 
+def _why_none(f: ReleasedResult) -> str:
+    """Return why nothing was compared with a holdout."""
+    return "there was no holdout" if no_control(f) is None else "the holdout was left out"
+
+
 def _none(name: str, label: str, reason: str) -> Measure:
     skipped = Skipped(label, reason)
     return Measure(name, label, skipped, percent_estimate(skipped), card=False)
@@ -253,7 +268,7 @@ def _none(name: str, label: str, reason: str) -> Measure:
 def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
     order = "Pairs put in the right order"
     bound = "Epsilon is at least"
-    no = "there was no holdout"
+    no = _why_none(f)
     if f.headline is None:
         yield _none("accuracy", "Right guesses about membership", no)
         yield _none("auc", order, no)
@@ -282,8 +297,8 @@ def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
             "Right order without the table",
             f.blind.auc,
             decimal(f.blind.auc),
-            text="The same by an attack that never sees the synthetic table. Above 0.5 for "
-            "certain, real records and holdout are different people.",
+            text="The same by an attack that never sees the synthetic table. Above 0.5, real "
+            "records and holdout may be different people.",
             guessing="0.5",
             gate=False,
         )
@@ -297,7 +312,11 @@ def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
 
 
 def _void_note(f: ReleasedResult) -> str:
-    return "" if f.same_source else " Void: holdout and real records are different people."
+    if not f.differs:
+        return ""
+    return (
+        " Holdout and real records differ: a leak is what goes beyond an attack without the table."
+    )
 
 
 def _copies(f: ReleasedResult) -> Measure:
@@ -352,10 +371,13 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
     used = f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()
     none = {"game": values_of(f.game), "headline": None, "attacks": []}
     return {
-        **pick_values(f, "n_real", "n_synthetic", "n_holdout", "overlap", "learnt", "people"),
+        **pick_values(f, "n_real", "n_synthetic", "n_compared", "n_holdout"),
+        **pick_values(f, "overlap", "learnt", "people"),
+        "returning": values_of(f.returning),
         **(none if f.membership is None else attacks_data(f.membership)),
         **questions_data(f.questions),
         "blind": None if f.blind is None else pick_values(f.blind, "name", "variant", "auc"),
+        "placebo": values_of(f.placebo),
         "drifted": list(f.drifted),
         "risk": [
             {**pick_values(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}

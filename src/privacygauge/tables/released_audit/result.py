@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
+from privacygauge.report.attacks.plots import RankedRecords
 from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin
@@ -17,6 +20,7 @@ from privacygauge.tables.released.people import FEWEST_PEOPLE
 from privacygauge.tables.released.release import (
     Release,
 )
+from privacygauge.tables.released.returning import Returning
 from privacygauge.tables.released.tables import NO_CONTROL
 
 if TYPE_CHECKING:
@@ -41,6 +45,19 @@ def said_of(overlap: Overlap) -> str:
             "occur more than once"
         )
     return f"{found}: too few are left for a control"
+
+
+def said_of_returning(returning: Returning) -> str:
+    """Describe people who are in the holdout again in a sentence."""
+    columns = checks.short_list(map(repr, returning.columns), 4)
+    found = (
+        f"{returning.shared:,} of the {returning.n_holdout:,} holdout records are real people "
+        f"again, as they agree with a real record in {columns} or most of these, which hardly any "
+        "two people of one table do"
+    )
+    if returning.usable:
+        return f"{found}: they are no control and were left out of the holdout"
+    return f"{found}: too few others are left for a control, so the holdout was left out"
 
 
 def no_control(release: Release) -> str | None:
@@ -74,7 +91,12 @@ def no_control(release: Release) -> str | None:
             "keep other people back from the generator, or name another column if this one does "
             "not name people (--unit)"
         )
-    return None if release.overlap is None else said_of(release.overlap)
+    reasons = []
+    if release.returning is not None:
+        reasons.append(said_of_returning(release.returning))
+    if release.overlap is not None:
+        reasons.append(said_of(release.overlap))
+    return "; ".join(reasons) or None
 
 
 @dataclass(frozen=True)
@@ -95,7 +117,7 @@ class TriedChange:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ReleasedResult(Reported, Release):
+class ReleasedResult(RankedRecords, Reported, Release):
     """Values that a `ReleasedAudit` reports."""
 
     origin: Origin
@@ -117,6 +139,19 @@ class ReleasedResult(Reported, Release):
         )
 
     @property
+    def ranking_attacks(self) -> tuple[Evaluation, ...]:
+        """Membership attacks, which have a ROC curve each.
+
+        Raises
+        ------
+        InputError
+            Without a holdout: no attack was played.
+        """
+        if not self.evaluations:
+            raise InputError(f"a holdout is needed for a ROC curve, got none: {NO_CONTROL}")
+        return self.evaluations
+
+    @property
     def n_copied(self) -> int:
         """Fewest real records that are copied, whole or in values that hardly anybody shares."""
         shared = (one.people.low * one.people.n for one in self.corrected.shared)
@@ -132,10 +167,6 @@ class ReleasedResult(Reported, Release):
     def n_exposed(self) -> int:
         """Fewest real records that stand out, as copies or in a ranking of all records."""
         return max(self.n_copied, 0 if self.questions is None else self.questions.exposed)
-
-    def __repr__(self) -> str:
-        headline = self.report().verdict.headline
-        return f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: {headline}>"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per judged record, with its id and its numbers.

@@ -10,7 +10,7 @@ import numpy as np
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact
-from privacygauge.report.attacks import plots, tables
+from privacygauge.report.attacks import tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
 from privacygauge.report.attacks.records import table as records_table
 from privacygauge.report.axes import FAINT, SERIES, axes, legend, plot_label
@@ -45,7 +45,6 @@ from privacygauge.tables.released.copies import NO_EVIDENCE
 from privacygauge.tables.released.hits import ReleaseRisk
 from privacygauge.tables.released.outlying import VARIANT
 from privacygauge.tables.released.release import CopiedRecord
-from privacygauge.tables.released.tables import NO_CONTROL
 from privacygauge.tables.released_audit.result import ReleasedResult, risk_name
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ if TYPE_CHECKING:
 KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inference": "Inference"}
 """The three risks, as headings."""
 
+_WIDE = 0.25
+"""Width of an interval of the AUC from which it says nothing about a difference."""
 _AT_ONCE = 8
 """Number of forms of the risks shown before a fold, and printed in a terminal."""
 
@@ -68,9 +69,12 @@ def game(f: ReleasedResult) -> Iterator[Block]:
         auc = f"AUC {decimal_estimate(f.blind.auc)}, {rate(f.level)} interval"
         told = f"stays at guessing ({auc}): no sign that real records and holdout are different "
         told += "people."
-        if not f.same_source:
-            told = f"succeeds ({auc}): real records and holdout are different people, and the "
-            told += "numbers below are void."
+        if f.blind.auc.high - f.blind.auc.low > _WIDE:
+            told = f"may be at guessing or not ({auc}): whether real records and holdout are "
+            told += "different people cannot be told from so few."
+        if f.differs:
+            told = f"succeeds ({auc}), or its like does: real records and holdout differ, and the "
+            told += "numbers below are a leak only as far as they go beyond that."
         yield text(f"An attack that never sees the synthetic table {told}")
     yield tables.game(f.game)
 
@@ -365,19 +369,6 @@ _EACH = 0.36
 """Height per risk, in inches."""
 _ROOM = 1.0
 """Height of title and axis, in inches."""
-
-
-def plot_roc(f: ReleasedResult, ax: Axes | None = None, *, log: bool = False) -> Axes:
-    """Draw the ROC curves of the membership attacks, as `report.attacks.plots.plot_roc` does.
-
-    Raises
-    ------
-    InputError
-        Without a holdout: no attack was played.
-    """
-    if not f.evaluations:
-        raise InputError(f"a holdout is needed for a ROC plot, got none: {NO_CONTROL}")
-    return plots.plot_roc(f.evaluations, ax, log=log)
 
 
 def plot_risks(f: ReleasedResult, ax: Axes | None = None) -> Axes:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.detectable import fewest_nonmembers
 from privacygauge.report import direction
-from privacygauge.report.attacks.verdict import grade_attacks, grade_of_few
+from privacygauge.report.attacks.verdict import DETECTABLE, grade_attacks, grade_of_few
 from privacygauge.report.grades import (
     GRADES,
     LARGE,
@@ -78,11 +81,6 @@ _NEITHER = (
     "audit with that part as the holdout.",
     _GENERATOR,
 )
-_LARGER = (
-    _NEITHER[0],
-    "Audit again with a larger holdout: a thousand records, or as many as there are real ones.",
-    _GENERATOR,
-)
 _UNSAFE = (
     "This is not a verdict of safety. Few copies, low rates, and long distances to the closest "
     "record are no evidence of it."
@@ -99,14 +97,24 @@ def verdict(f: ReleasedResult) -> Verdict:
     Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
     there on. It cannot be told without a holdout, where nothing is found and so few records would
     not have shown the beginning of a moderate leak, nor where the holdout overlaps with the real
-    table or is not a sample of the same source, nor where none finds a leak but one gives away
-    more about the holdout. Copies of records that occur once need no holdout, so neither a small
-    one nor one that overlaps hides them.
+    table, nor where none finds a leak but one gives away more about the holdout. Copies of records
+    that occur once need no holdout, so neither a small one nor one that overlaps hides them.
+
+    Where the holdout is of another source, what goes beyond an attack that never sees the table is
+    a leak of at least that grade; where nothing does, it cannot be told.
     """
-    if not f.control:
+    if not f.n_holdout:
         return _verdict_without_control(f)
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
+    if grade in (NONE, UNTOLD) and not f.control:
+        headline = "Cannot be told: real records and holdout are not from the same source"
+        return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
+    if grade in (NONE, UNTOLD) and f.drifted:
+        headline = (
+            f"Cannot be told: the holdout has other values than the real table in {_of_drift(f)}"
+        )
+        return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
     if grade == UNTOLD:
         # Nothing was found, which is not evidence that nothing leaks.
         attacks = f.membership
@@ -125,12 +133,14 @@ def verdict(f: ReleasedResult) -> Verdict:
         of_attacks = grade_attacks(attacks)
         if of_attacks.grade == UNTOLD:
             sentences = (*of_attacks.sentences, _observations_text(f))
-            return untold_verdict(of_attacks.headline, sentences, unsaid=_UNSAFE, advice=_LARGER)
+            return untold_verdict(of_attacks.headline, sentences, unsaid=_UNSAFE, advice=_larger(f))
         # Real records and holdout differ a little, and no attack goes beyond that.
         headline = "Cannot be told: the attacks do no better than one that never sees the table"
         return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
     membership: tuple[str, ...] = ()
-    if f.membership is not None and f.filtered is not None and f.membership.headline.inverted:
+    if f.differs:
+        membership = tuple(_membership_beyond(f))
+    elif f.membership is not None and f.filtered is not None and f.membership.headline.inverted:
         membership = (
             "Attacks that take records near to a synthetic row for members are wrong more often "
             "than guessing, for the same reason.",
@@ -155,6 +165,10 @@ def verdict(f: ReleasedResult) -> Verdict:
     order = sorted(told, key=lambda part: (part != leading, grade == NONE or found[part] != grade))
     said = [sentence for part in order for sentence in told[part]]
     said += [] if grade == NONE else [MATTERS]
+    if f.is_partial:
+        said += [
+            f"This is the least of it: how much more leaks cannot be told. {next(_void_text(f))}"
+        ]
     # The next steps, the most urgent first.
     todo = [] if grade == NONE else list(_remedies(f, grade))
     if f.n_holdout < min(f.n_real, 2000):
@@ -193,16 +207,20 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
                 told = _most_shared(f)
         elif by_order and beyond_grade(copied) != grade:
             told = _what_links(f)
-        # Attacks void beside a holdout of another source may have found far more.
-        least = " at least" if f.n_holdout else ""
+        # Attacks beside a holdout that was left out may have found far more.
+        left_out = no_control(f)
+        least = "" if left_out is None else " at least"
         headline = f"{grade.word.capitalize()} leak{least}: {told}"
         reason = "There was no holdout to compare the attacks with."
-        left_out = no_control(f)
         if left_out is not None:
-            reason = f"{left_out}."
-        elif f.n_holdout:
-            reason = next(_void_text(f))
+            reason = _as_sentence(left_out)
         why = f"Whether the table gives away more cannot be told. {reason}"
+        if f.partly or f.nearly:
+            why = (
+                "The number of changed copies is a lower limit: beside other people all of them "
+                "count, and alone only those that chance would hardly ever bring about. "
+                f"{why}"
+            )
         todo = (*_remedies(f, grade), *_NEITHER[1:])
         said = (
             *_copied_alone(f),
@@ -221,15 +239,12 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
             advice=todo,
             gauge=_gauge(f),
         )
-    if f.n_holdout:
-        headline = "Cannot be told: real records and holdout are not from the same source"
-        return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
     if f.learnt is not None:
         held = "nearly holds" if f.learnt.nearly else "holds"
         why = f": the synthetic table {held} holdout records, so they are no control"
     elif f.people is not None and f.people.few:
         why = ": too few people stand behind the records for a control"
-    elif f.people is not None:
+    elif f.people is not None or f.returning is not None:
         why = ": the holdout's people are in the real table, so they are no control"
     elif f.overlap is not None:
         why = ": the holdout stands in the real table, so it is no control"
@@ -239,7 +254,7 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
         why = " without a holdout whether the table gives its people away"
     left_out = no_control(f)
     sentences = (
-        *(() if left_out is None else (f"{left_out}.",)),
+        *(() if left_out is None else (_as_sentence(left_out),)),
         _observations_text(f),
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "
         "describes people in general well, which it is made for, and records that many people "
@@ -250,6 +265,39 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
         "achieves on them is what it achieves without a leak.",
     )
     return untold_verdict(f"Cannot be told{why}", sentences, unsaid=_UNSAFE, advice=_NEITHER)
+
+
+def _larger(f: ReleasedResult) -> tuple[str, ...]:
+    """Return the next steps after an audit of too few records."""
+    assert f.questions is not None  # there is a control
+    assert f.headline is not None
+    n = f.questions.detectable.n_in
+    wanted = fewest_nonmembers(n, f.headline.each, DETECTABLE)
+    if wanted is None:
+        each = f.headline.each
+        # As many of both: the fewest that a holdout of the same size suffices for.
+        enough = next(
+            both
+            for both in itertools.count(-(-n // 10) * 10, 10)
+            if (fewest_nonmembers(both, each, DETECTABLE) or math.inf) <= both
+        )
+        larger = (
+            f"No holdout is large enough beside {n:,} independent real records (rows of one person "
+            f"count once): about {enough:,} of them, and as many others, would be. Or audit the "
+            "generator, which can make as many tables as it takes."
+        )
+    else:
+        step = 10 ** max(0, len(str(wanted)) - 2)
+        wanted = -(-wanted // step) * step
+        larger = (
+            f"Audit again with a larger holdout: beside {n:,} independent real records about "
+            f"{wanted:,} of the same source are enough."
+        )
+    return _NEITHER[0], larger, _GENERATOR
+
+
+def _as_sentence(said: str) -> str:
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _share_copied(f: ReleasedResult) -> str:
@@ -279,23 +327,24 @@ def _share_copied(f: ReleasedResult) -> str:
 def _gauge(f: ReleasedResult) -> Gauge | None:
     """Return the largest excess over a control, on the scale of grades."""
     told: list[tuple[str, Estimate]] = []
-    if not f.control:
+    if not f.n_holdout:
         told.extend(f.corrected.needs_no_control.items())
     else:
         beyond = {
-            "Records copied, beyond chance": f.corrected.copied,
+            "Records copied, beyond chance": f.trusted.copied,
             **f.corrected.linked,
             **{SHARED.format(one.column): one.people for one in f.corrected.shared},
             **({CROWDED: f.corrected.crowds[0].rows} if f.corrected.crowds else {}),
         }
         told.extend((name, one) for name, one in beyond.items() if one is not None)
-    if f.control and f.membership is not None:
+    if f.membership is not None:
         reached = f.membership.headline.reached
         by = ", at least, by its ranking" if reached.by_ranking else ""
-        told.append((f"Advantage of the strongest attack{by}", advantage_of(reached.accuracy)))
-    if f.control and f.filtered is not None:
+        if f.advantage_beyond is not None:
+            told.append((f"Advantage of the strongest attack{by}", f.advantage_beyond))
+    if f.filtered is not None:
         told.append((ABSENT, advantage_of(f.filtered.auc)))
-    if f.control and f.worst is not None:
+    if f.worst is not None:
         told.append((f"{risk_name(f.worst.risk)}, beyond its control", f.worst.beyond))
     if not told:
         return None
@@ -309,27 +358,64 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
     found = f.worst
     few = None if f.questions is None else f.questions.tail
     membership = NONE if attacks is None else grade_attacks(attacks).grade
-    # Inconclusive if an attack that never sees the table does as well, or would where values of a
-    # column are others in the holdout.
-    differs = f.blind is not None and (f.blind.auc.low > 0.5 or bool(f.drifted))
-    if membership != NONE and differs and not _beats_blind(f):
-        membership = UNTOLD
+    beyond = f.advantage_beyond
+    if attacks is not None and beyond is not None and membership != NONE:
+        # Only what goes beyond attacks that never see the table; the rest is inconclusive.
+        is_explained = attacks.headline.reached.accuracy.low > 0.5 and beyond.low <= 0
+        if f.differs or is_explained:
+            membership = gravest((UNTOLD, beyond_grade(beyond)))
+    if f.n_compared is not None:
+        # All rows show something, and nothing is known of what the others would explain.
+        membership = gravest((UNTOLD, membership))
+    seen = f.placebo
+    if few is not None and seen is not None and (seen.shown or 2 * seen.exposed >= few.exposed):
+        few = None  # people of another source stand out without the table
+    if not f.control:
+        few = None
+    copied = f.trusted.copied
+    risks = NONE if found is None else beyond_grade(found.beyond)
+    if risks == NONE and f.control and any(map(_is_above_chance, f.corrected.risks)):
+        risks = UNTOLD  # it succeeds without the table as well
     return {
-        "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
+        "copies": NONE if copied is None else beyond_grade(copied),
         "order": gravest((NONE, *map(beyond_grade, f.corrected.linked.values()))),
         "shared": gravest((NONE, *(beyond_grade(one.people) for one in f.corrected.shared))),
         "crowds": gravest((NONE, *(beyond_grade(one.rows) for one in f.corrected.crowds))),
         "filtered": NONE if f.filtered is None else grade_of(f.filtered.auc.low),
         "membership": membership,
-        "risks": NONE if found is None else beyond_grade(found.beyond),
+        "risks": risks,
         "few": NONE if few is None else grade_of_few(few),
     }
 
 
-def _beats_blind(f: ReleasedResult) -> bool:
-    if f.headline is None or f.blind is None:
-        return False
-    return f.headline.attack.auc.low > f.blind.auc.high
+def _membership_beyond(f: ReleasedResult) -> Iterator[str]:
+    """Yield the lead of the strongest attack over one that never sees the synthetic table."""
+    beyond = f.advantage_beyond
+    if f.headline is None or f.blind is None or beyond is None:
+        return
+    attack = f.headline.attack
+    told = (
+        f"{plain(attack.title)} tells real records and holdout apart with AUC "
+        f"{decimal_estimate(attack.auc)}; an attack that never sees the synthetic table, with "
+        f"{decimal_estimate(f.blind.auc)} ({rate(f.level)} intervals)"
+    )
+    if f.placebo is not None and f.placebo.shown:
+        told += (
+            "; attacks with other real records in its place have an advantage of up to "
+            f"{percent(f.placebo.shown)}"
+        )
+    if beyond.low <= 0:
+        yield f"{told}: how much of the first is a leak cannot be told."
+        return
+    yield (
+        f"{told}. Of what the others leave open, the table gives away at least "
+        f"{percent(beyond.low)} (with {rate(f.level)} confidence; this allows for the upper end "
+        "without the table)."
+    )
+
+
+def _of_drift(f: ReleasedResult) -> str:
+    return checks.short_list((f"'{plain(name)}'" for name in f.drifted), 3)
 
 
 def beyond_grade(beyond: Estimate) -> Grade:
@@ -366,7 +452,8 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
             "attempts "
             f"on real records, {_control(found.risk)} on others"
         )
-    return f"{grade.word.capitalize()} leak: {told}"
+    at_least = " at least" if f.is_partial else ""
+    return f"{grade.word.capitalize()} leak{at_least}: {told}"
 
 
 def _leading(f: ReleasedResult, grade: Grade) -> str:
@@ -385,7 +472,7 @@ def _leading(f: ReleasedResult, grade: Grade) -> str:
 
 
 def _copies_text(f: ReleasedResult) -> Iterator[str]:
-    beyond = f.corrected.copies
+    beyond = f.trusted.copies
     if beyond is not None and beyond.low > 0:
         real = f.copies[0].estimate
         others = f.copies[1].estimate
@@ -583,14 +670,15 @@ def _risks(f: ReleasedResult) -> Iterator[str]:
             f"{_confidence_text(f)}.{beside}"
         )
         return
-    more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
+    more = sum(x is not None and x.low > 0 for x in f.risks_beyond)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""
+    left_open = "the control and an attack without the table" if f.differs else "the control"
     least = f"at least {percent(found.beyond.low)}"
     if found.beyond.low < ROUNDED:
         least = "more than nothing, though perhaps very little"
     yield (
-        f"Of the three risks that regulators name, {title} goes furthest: it {rates}. Of what the "
-        f"control left open, the table gives away {least} {_confidence_text(f)}.{others}"
+        f"Of the three risks that regulators name, {title} goes furthest: it {rates}. Of what "
+        f"{left_open} left open, the table gives away {least} {_confidence_text(f)}.{others}"
     )
 
 
@@ -634,13 +722,13 @@ def _observations_text(f: ReleasedResult) -> str:
 
 def _void_text(f: ReleasedResult) -> Iterator[str]:
     assert f.blind is not None
-    if f.drifted and f.blind.auc.low <= 0.5:
-        columns = checks.short_list((f"'{plain(name)}'" for name in f.drifted), 3)
+    if f.drifted and not f.differs:
         yield (
-            f"The holdout has other values than the real table in {columns}, beyond chance: it is "
-            "of another time or place. An attack that looks at these values tells both apart, "
-            "whatever the synthetic table says, and none goes beyond what that explains (AUC "
-            f"without the table {decimal_estimate(f.blind.auc)}, {rate(f.level)} interval)."
+            f"The holdout has other values than the real table in {_of_drift(f)}, beyond chance: "
+            "it is of another time or place. An attack on these values tells both apart, "
+            "whatever the synthetic table says, so they were left out of every comparison with the "
+            "holdout, and what they give away is not known (AUC without them and without the table "
+            f"{decimal_estimate(f.blind.auc)}, {rate(f.level)} interval)."
         )
         yield _observations_text(f)
         yield (
@@ -648,18 +736,35 @@ def _void_text(f: ReleasedResult) -> Iterator[str]:
             "leave these columns out (--drop), and audit again."
         )
         return
-    yield (
-        "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
-        f"{decimal_estimate(f.blind.auc)}, {rate(f.level)} interval; guessing gives 0.5). So they "
-        "are different people: the results on membership are void, and the controls of the three "
-        "risks cannot be relied on."
-    )
-    if f.headline is not None and _beats_blind(f):
-        attack = f.headline.attack
+    if f.placebo is not None and f.placebo.shown:
+        columns = checks.short_list((f"'{plain(name)}'" for name in f.placebo.columns), 3)
+        where = f", in the first place by the values of {columns}" if columns else ""
         yield (
-            f"With the synthetic table, {plain(attack.title)} tells them apart better still (AUC "
-            f"{decimal_estimate(attack.auc)}). That is no proof, but treat the table as leaking "
-            "until a proper holdout shows otherwise."
+            "With other real records in place of the synthetic table, which know nothing of those "
+            f"that are asked about, real records and holdout are told apart as well{where}: the "
+            f"advantage is up to {percent(f.placebo.shown)}. So the holdout may be of another time "
+            "or place, and an attack, or one of the three risks, counts only as far as it goes "
+            "beyond that."
+        )
+    elif not f.differs:
+        yield (
+            "An attack succeeds more often on the real records than on the holdout, but it does so "
+            "with other real records in place of the synthetic table, too. So the holdout may be "
+            "of another time or place, and an attack counts only as far as it goes beyond that."
+        )
+    else:
+        are = "are" if not f.same_source else "may be"
+        yield (
+            "An attack that never saw the synthetic table tells real records and holdout apart "
+            f"(AUC {decimal_estimate(f.blind.auc)}, {rate(f.level)} interval; guessing gives 0.5). "
+            f"So they {are} different people: an attack, or one of the three risks, counts only as "
+            "far as it goes beyond that."
+        )
+    if f.n_compared is not None:
+        yield (
+            f"The attacks saw {count(f.n_compared)} of the {count(f.n_synthetic)} synthetic rows, "
+            "as many as the table of other real records has: the more rows, the more of them look "
+            "like somebody of the same time."
         )
     yield _observations_text(f)
     yield (
@@ -691,7 +796,7 @@ def _remedies(f: ReleasedResult, grade: Grade) -> Iterator[str]:
                 f"Leave {plain(repr(column))} out of the table, or number the rows again after "
                 "they are shuffled: it names people."
             )
-    if _is_above_chance(f.corrected.copied):
+    if _is_above_chance(f.trusted.copied):
         yield (
             "Do not merely delete the copied rows: that they are missing tells as much, and near "
             "copies stay. Change the generator so that it learns less by heart."

@@ -78,10 +78,6 @@ class VulnerableRecords(Reported, Vulnerability):
     n_reference: int = 0
     """Number of further records that extend the ranges of the numbers."""
 
-    def __repr__(self) -> str:
-        row = int(self.order[0])
-        return f"<VulnerableRecords of {len(self):,}: row {row} first, with {self.scores[row]:.4f}>"
-
     def report(self, top: int | None = None) -> Report:
         """Return the report, as plain values.
 
@@ -154,6 +150,7 @@ class VulnerableRecords(Reported, Vulnerability):
                         ),
                     ),
                     "Records",
+                    open=True,
                 ),
                 Section("columns", "What the columns were taken for", (kinds,), "Columns"),
             ),

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
+from privacygauge.kinds.dropped import DroppedFile, Recognised, options, person_question
 from privacygauge.kinds.request import HelpGroup, amounts
 from privacygauge.runs.options import Role, asks, option
 from privacygauge.tables.options import COLUMNS, TableRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privacygauge.kinds.session import Work
     from privacygauge.tables.distance import Distance
     from privacygauge.tables.vulnerable_audit.audit import VulnerableRecords
@@ -119,6 +122,20 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     return replace(found, listed=asked.top)
 
 
+def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
+    """Recognise one table of records."""
+    (file, *others) = files
+    if others or not file.columns:
+        return []
+    return [
+        Recognised(
+            "A table of records, to be ranked by how far each stands out",
+            lambda answers: [file.name, *options(answers, unit="unit")],
+            questions=person_question(tuple(file.columns)),
+        )
+    ]
+
+
 COMMAND = Command(
     "vulnerable",
     group=HelpGroup.TABLE,
@@ -129,4 +146,5 @@ COMMAND = Command(
     limits="Exit with code 3 if the vulnerability, the mean score of all records, is above VALUE.",
     folder=None,
     tables=("records.parquet",),
+    recognise=recognise,
 )

@@ -1,0 +1,1 @@
+"""Additions to PrivacyGauge, each named by an entry point."""

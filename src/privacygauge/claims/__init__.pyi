@@ -1,0 +1,12 @@
+from .claim_audit.audit import ClaimAudit as ClaimAudit
+from .claim_audit.audit import audit_dp_sgd as audit_dp_sgd
+from .claim_audit.audit import audit_privacy_claim as audit_privacy_claim
+from .claim_audit.mechanism import audit_mechanism as audit_mechanism
+from .defence_audit.audit import DefenceAudit as DefenceAudit
+from .defence_audit.audit import audit_defences as audit_defences
+from .defence_audit.audit import audit_defended as audit_defended
+from .defence_audit.audit import audit_training_defences as audit_training_defences
+from .dtp_audit.audit import DtpAudit as DtpAudit
+from .dtp_audit.audit import audit_dtp as audit_dtp
+from .worst_case_audit.audit import audit_worst_case as audit_worst_case
+from .worst_case_audit.audit import compare_worst_cases as compare_worst_cases

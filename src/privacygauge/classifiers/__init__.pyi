@@ -1,0 +1,15 @@
+from .attribute_audit.audit import AttributeAudit as AttributeAudit
+from .attribute_audit.audit import audit_attribute as audit_attribute
+from .audit.candidates import audit_candidates as audit_candidates
+from .audit.models import audit_model as audit_model
+from .audit.models import audit_pool as audit_pool
+from .audit.predictions import audit_classifier as audit_classifier
+from .audit.result import Audit as Audit
+from .files import load_predictions as load_predictions
+from .files import save_predictions as save_predictions
+from .fitted import Fitted as Fitted
+from .networks.trainer import Networks as Networks
+from .predictions import Predictions as Predictions
+from .suite import pool_attacks as pool_attacks
+from .suite import prediction_attacks as prediction_attacks
+from .white_box import audit_white_box as audit_white_box

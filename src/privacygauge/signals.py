@@ -1,0 +1,32 @@
+"""Audits of models that are no classifiers, and the numbers of records that these attack."""
+
+from __future__ import annotations
+
+from privacygauge.scores.audit import ScoreAudit
+from privacygauge.scores.share import TrainingShare, training_share
+from privacygauge.scores.signals import (
+    answers,
+    denoising,
+    items,
+    over_range,
+    series,
+    survival,
+    unknown_values,
+    view_similarity,
+)
+from privacygauge.scores.training import audit_labels
+
+__all__ = [
+    "ScoreAudit",
+    "TrainingShare",
+    "answers",
+    "audit_labels",
+    "denoising",
+    "items",
+    "over_range",
+    "series",
+    "survival",
+    "training_share",
+    "unknown_values",
+    "view_similarity",
+]

@@ -1,0 +1,331 @@
+"""What the page asks: answers are chosen at first only where the files say them plainly."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privacygauge.classifiers import load_predictions
+from privacygauge.errors import InputError
+from privacygauge.kinds.dropped import DroppedFile, all_numbers
+from privacygauge.local_page.recognition import fitting_audits, look_at, rename_columns
+from privacygauge.scores.table import Roles, as_scores
+from tests.local_page.everyday import MEMBER, PEOPLE, PROBS, TRUTH, N, csv, npz, predictions
+
+rng = np.random.default_rng(1)
+
+
+def audits_of(folder, files):
+    """Return the audits of files by their command, the best fit first."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    found = {}
+    for command, audit in fitting_audits([look_at(folder / name) for name in files]):
+        found.setdefault(command, audit)
+    return found
+
+
+def chosen(audit):
+    """Return what is chosen at first, by the name of the question."""
+    return {question.name: question.usual for question in audit.questions}
+
+
+PREDICTIONS = npz(probs=PROBS, labels=TRUTH, member=MEMBER)
+LOSSES = csv(pd.DataFrame({"loss": rng.random(N), "member": MEMBER.astype(int)}))
+TABLE = csv(PEOPLE)
+
+
+@pytest.mark.parametrize(
+    ("names", "target"),
+    [
+        (("shadow", "target"), "target"),
+        (("target", "zz"), "target"),
+        (("a_reference", "b"), "b"),
+        (("model", "shadow-model"), "model"),
+        (("ShadowModel", "VictimModel"), "VictimModel"),
+        (("released", "surrogate"), "released"),
+        (("a", "b"), None),
+        (("model1", "model2"), None),
+        (("shadow1", "shadow2"), None),
+        (("shadowy", "targeted"), None),
+        (("predictions", "predictions (2)"), None),
+    ],
+)
+def test_the_audited_model_is_told_by_names_alone(tmp_path, names, target):
+    for given_names in (names, names[::-1]):
+        for command, ending, content in (
+            ("classifier", ".npz", PREDICTIONS),
+            ("scores", ".csv", LOSSES),
+        ):
+            audits = audits_of(tmp_path, {f"{name}{ending}": content for name in given_names})
+            expected = () if target is None else (f"{target}{ending}",)
+            assert chosen(audits[command])["target"] == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        (("holdout", "real", "synthetic"), "holdout real made"),
+        (("synth", "test", "train"), "made holdout real"),
+        (("a_test", "b_syn", "b_train"), "holdout made real"),
+        (("control", "fake_people", "original"), "holdout made real"),
+        (("a", "b", "synthetic"), "- - made"),
+        (("a", "b", "c"), "- - -"),
+        (("others", "people", "real"), "- - real"),
+        (("synthea_cohort", "zz_synthetic"), "real made"),
+        (("generator_output", "patients"), "made real"),
+        (("patients", "real_patients"), "made real"),
+        (("train", "train_synthetic"), "real made"),
+        (("maderas", "fakeer"), "- -"),
+        (("synthea_cohort", "patients"), "- -"),
+        (("test", "train"), "- -"),
+        (("synthetic_1", "synthetic_2"), "- -"),
+        (("a", "b"), "- -"),
+    ],
+)
+def test_the_roles_of_tables_are_told_by_names_alone(tmp_path, names, roles):
+    said = dict(zip(names, roles.split(), strict=True))
+    for given_names in (names, names[::-1]):
+        audits = audits_of(tmp_path, {f"{name}.csv": TABLE for name in given_names})
+        shown = chosen(audits["synthetic"])
+        asked = ("real", "made", "holdout")[: len(names)]
+        expected = {
+            role: next(((f"{name}.csv",) for name in names if said[name] == role), ())
+            for role in asked
+        }
+        assert {role: shown[role] for role in asked} == expected
+
+
+def test_each_of_three_tables_has_one_role(tmp_path):
+    audit = audits_of(tmp_path, {f"{x}.csv": TABLE for x in "abc"})["synthetic"]
+    answers = {"real": ("b.csv",), "made": ("c.csv",), "holdout": ("a.csv",)}
+    assert audit.arguments(answers) == ["b.csv", "--synthetic=c.csv", "--holdout=a.csv"]
+    with pytest.raises(InputError, match="three files"):
+        audit.arguments({**answers, "holdout": ("b.csv",)})
+
+
+def test_the_older_report_is_told_by_names_alone():
+    def reports(*names):
+        files = [DroppedFile(name, report="classifier") for name in names]
+        return chosen(dict(fitting_audits(files))["compare"])["old"]
+
+    assert reports("report.json", "report (2).json") == ()
+    assert reports("after.json", "before.json") == ("before.json",)
+    assert reports("new.json", "old.json") == ("old.json",)
+
+
+@pytest.mark.parametrize(
+    ("columns", "usual"),
+    [
+        ({"id": range(N), "energy_kwh": rng.random(N), "value": rng.random(N)}, ()),
+        ({"id": range(N), "value": rng.random(N)}, ("value",)),
+        ({"id": range(N), "age": range(N)}, ()),
+        ({"id": range(N), "loss": rng.random(N), "value": rng.random(N)}, ("loss",)),
+        ({"id": range(N), "test_loss": rng.random(N), "value": rng.random(N)}, ("test_loss",)),
+        ({"id": range(N), "NLL": rng.random(N), "value": rng.random(N)}, ("NLL",)),
+    ],
+)
+def test_a_score_is_chosen_only_if_it_is_called_so_or_alone(tmp_path, columns, usual):
+    frame = pd.DataFrame({**columns, "member": MEMBER.astype(int)})
+    audit = audits_of(tmp_path, {"t.csv": csv(frame)})["scores"]
+    (score,) = [question for question in audit.questions if question.name == "score"]
+    assert score.usual == usual
+    assert "id" in score.choices
+    with pytest.raises(InputError, match="An answer is missing"):
+        score.checked([])
+
+
+def classes(scale=1.0, digits=4, **names):
+    frame = pd.DataFrame((PROBS * scale).round(digits), columns=["cat", "dog", "emu"])
+    word = np.array(["cat", "dog", "emu"])[TRUTH]
+    return frame.assign(label=word, member=MEMBER.astype(int), age=rng.random(N)).rename(
+        columns=names
+    )
+
+
+@pytest.mark.parametrize(
+    ("frame", "prefix"),
+    [
+        (classes(), ""),
+        (classes(scale=100, digits=1), ""),
+        (classes(label="Tier"), ""),
+        (classes(cat="confidence_cat", dog="confidence_dog", emu="confidence_emu"), "confidence_"),
+    ],
+)
+def test_columns_that_sum_to_one_are_predictions_of_classes(tmp_path, frame, prefix):
+    audits = audits_of(tmp_path, {"t.csv": csv(frame)})
+    assert next(iter(audits)) == "classifier"
+    assert "scores" in audits
+    audit = audits["classifier"]
+    answers = {"label": ("Tier",)} if "Tier" in frame else {}
+    assert set(answers) <= set(chosen(audit))
+    renamed = audit.renamed(answers)
+    assert renamed[f"{prefix}cat"] == "p_cat"
+    rename_columns(tmp_path / "t.csv", renamed)
+    read = load_predictions(tmp_path / "t.csv")
+    assert read.classes == ("cat", "dog", "emu")
+    np.testing.assert_allclose(read.values, PROBS, atol=0.002)
+    np.testing.assert_array_equal(read.labels, TRUTH)
+
+
+@pytest.mark.parametrize("label", ["label", "Tier"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_classes_are_theirs_only_if_the_owner_says_so(tmp_path, label, first):
+    frame = classes().drop(columns="label").assign(**{label: TRUTH + first})
+    audits = audits_of(tmp_path, {"t.csv": csv(frame)})
+    assert next(iter(audits)) == "classifier"
+    audit = audits["classifier"]
+    (order,) = [question for question in audit.questions if question.name == "order"]
+    assert order.choices == ("yes: cat, dog, emu",)
+    assert order.usual == ()
+    assert order.needed == (label == "label")
+    truth = {} if label == "label" else {"label": (label,)}
+    rename_columns(tmp_path / "t.csv", audit.renamed({**truth, "order": order.choices}))
+    read = load_predictions(tmp_path / "t.csv")
+    np.testing.assert_array_equal(read.labels, TRUTH)
+    np.testing.assert_allclose(read.values, PROBS, atol=1e-4)
+
+
+def test_columns_called_as_numbers_have_an_order(tmp_path):
+    frame = classes(cat="0", dog="1", emu="2").assign(label=TRUTH)
+    audit = audits_of(tmp_path, {"t.csv": csv(frame)})["classifier"]
+    assert "order" not in chosen(audit)
+    rename_columns(tmp_path / "t.csv", audit.renamed({}))
+    np.testing.assert_array_equal(load_predictions(tmp_path / "t.csv").labels, TRUTH)
+
+
+def test_labels_among_the_names_of_columns_say_that_these_are_classes(tmp_path):
+    frame = classes(label="Tier", member="seen")
+    audits = audits_of(tmp_path, {"t.csv": csv(frame)})
+    assert next(iter(audits)) == "classifier"
+    assert {"label", "member"} <= set(chosen(audits["classifier"]))
+
+
+def test_a_word_written_apart_is_no_prediction(tmp_path):
+    sex = pd.DataFrame({"woman": MEMBER.astype(int), "man": 1 - MEMBER, "age": range(N)})
+    audits = audits_of(tmp_path, {"t.csv": csv(sex.assign(member=MEMBER.astype(int)))})
+    assert next(iter(audits)) == "scores"
+
+
+def test_shares_of_a_table_are_no_predictions(tmp_path):
+    shares = pd.DataFrame(PROBS.round(4), columns=["rent", "food", "rest"]).assign(age=30)
+    assert next(iter(audits_of(tmp_path, {"t.csv": csv(shares)}))) != "classifier"
+    two = audits_of(tmp_path, {"a.csv": csv(shares), "synthetic.csv": csv(shares)})
+    assert next(iter(two)) == "synthetic"
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_are_numbers_as_the_reader_reads_them(tmp_path, separator):
+    frame = pd.DataFrame({"Verlust": rng.random(N), "member": MEMBER.astype(int)})
+    text = csv(frame.assign(Alter=range(N)), sep=separator, decimal=",")
+    audit = audits_of(tmp_path, {"t.csv": text})["scores"]
+    assert chosen(audit)["score"] == ("Verlust",)
+    audit = audits_of(tmp_path, {"t.csv": text.replace(b"member", b"in_training")})["scores"]
+    assert chosen(audit)["score"] == ("Verlust",)
+    german = predictions(p_0="a", p_1="b", p_2="c").assign(label=np.array([*"abc"])[TRUTH])
+    audits = audits_of(tmp_path, {"p.csv": csv(german, sep=separator, decimal=",")})
+    assert next(iter(audits)) == "classifier"
+
+
+def test_commas_between_other_things_are_no_decimals(tmp_path):
+    (tmp_path / "t.csv").write_text("code;loss\n1,2;0,5\nx;1,5\n;NA\n")
+    seen = look_at(tmp_path / "t.csv")
+    assert not all_numbers(seen.columns["code"])
+    assert all_numbers(seen.columns["loss"])
+
+
+@given(
+    st.sampled_from(["cp1252", "latin-1", "cp850", "mac-roman"]),
+    st.sampled_from(["Größe", "naïve", "Île"]),
+    st.booleans(),
+)
+def test_another_encoding_is_refused_at_once_in_one_line(tmp_path_factory, encoding, word, packed):
+    folder = tmp_path_factory.mktemp("given")
+    text = csv(predictions().assign(note="x"))
+    # Far behind the first rows, too.
+    broken = text + f"0.1,0.1,0.8,1,1,{word}\n".encode(encoding)
+    path = folder / ("t.csv.gz" if packed else "t.csv")
+    path.write_bytes(gzip.compress(broken) if packed else broken)
+    with pytest.raises(InputError, match=r"^t\.csv.* is not UTF-8 \(.*\): save it as UTF-8$"):
+        look_at(path)
+
+
+def test_no_message_names_the_folder_of_the_copy(tmp_path):
+    (tmp_path / "t.csv").write_bytes(csv(predictions()))
+    with pytest.raises(InputError, match=r"^t\.csv has another column called member"):
+        rename_columns(tmp_path / "t.csv", {"label": "member"})
+    (tmp_path / "t.jsonl").write_bytes('{"a": "Größe"}\n'.encode("cp1252"))
+    with pytest.raises(InputError, match=r"^t\.jsonl is not UTF-8"):
+        look_at(tmp_path / "t.jsonl")
+
+
+@pytest.mark.parametrize("name", ["membership", "in_training", "in_train", "is_train"])
+def test_scores_and_predictions_know_the_same_columns_of_members(tmp_path, name):
+    path = tmp_path / "t.csv"
+    path.write_bytes(csv(pd.DataFrame({"loss": rng.random(N), name: MEMBER.astype(int)})))
+    np.testing.assert_array_equal(as_scores(path, "t", Roles()).member, MEMBER)
+
+
+@pytest.mark.parametrize("name", ["is_test", "holdout", "is_holdout", "in_test", "non_member"])
+@pytest.mark.parametrize(
+    "values",
+    [(1, 0), (True, False), ("yes", "no"), ("TRUE", "FALSE"), ("test", "train")],
+    ids=str,
+)
+def test_columns_of_non_members_are_read_the_other_way_and_said(tmp_path, name, values):
+    written = np.where(MEMBER, values[1], values[0])
+    for frame, read in (
+        (predictions(), lambda path: load_predictions(path)),
+        (pd.DataFrame({"loss": rng.random(N), "member": 0}), lambda p: as_scores(p, "t", Roles())),
+    ):
+        path = tmp_path / "t.csv"
+        path.write_bytes(csv(frame.drop(columns="member").assign(**{name: written})))
+        table = read(path)
+        np.testing.assert_array_equal(table.member, MEMBER)
+        assert any("was not trained on" in note for note in table.notes) == (values[0] != "test")
+
+
+def test_a_split_may_say_in_or_out(tmp_path):
+    (tmp_path / "t.csv").write_bytes(
+        csv(predictions(member="split").assign(split=np.where(MEMBER, "in", "out")))
+    )
+    np.testing.assert_array_equal(load_predictions(tmp_path / "t.csv").member, MEMBER)
+
+
+@pytest.mark.parametrize("values", [(1, 0), (0, 1), ("yes", "no")])
+def test_a_split_must_say_train_or_test(tmp_path, values):
+    path = tmp_path / "t.csv"
+    frame = predictions().drop(columns="member").assign(split=np.where(MEMBER, *values))
+    path.write_bytes(csv(frame))
+    with pytest.raises(InputError, match="column split must say train or test"):
+        load_predictions(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "ours"),
+    [
+        ("im Training", "member"),
+        ("seen", "member"),
+        ("test", "non_member"),
+        ("In the test set", "non_member"),
+        ("held-out?", "non_member"),
+        ("train/test", "split"),
+        ("isTest", "non_member"),
+        ("not in the training data", "split"),
+        ("out of training", "split"),
+        ("in/out", "split"),
+        ("not member", "non_member"),
+        ("tested_positive", "member"),
+    ],
+)
+def test_a_chosen_column_of_non_members_is_called_so(tmp_path, column, ours):
+    losses = pd.DataFrame({"loss": rng.random(N), column: MEMBER.astype(int)})
+    for command, frame in (("classifier", predictions(member=column)), ("scores", losses)):
+        audit = audits_of(tmp_path, {"t.csv": csv(frame)})[command]
+        assert "member" in chosen(audit)
+        assert audit.renamed({"member": (column,)}) == {column: ours}
