@@ -12,6 +12,7 @@ from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.report.values import query_names
 from tests.classifiers.trainers import Counted, records
 
 X, Y = records(n=24, k=2)
@@ -85,8 +86,9 @@ def test_pdtp_is_measured_and_compared_with_the_accuracies():
     assert frame["row"].tolist() == found.targets.tolist()
     assert np.array_equal(frame["pdtp"], found.pdtp)
     for title in found.per_target:
-        assert (frame[f"{title} low"] <= frame[title]).all()
-        assert (frame[title] <= frame[f"{title} high"]).all()
+        accuracy, low, high = query_names([title, f"{title} low", f"{title} high"])
+        assert (frame[low] <= frame[accuracy]).all()
+        assert (frame[accuracy] <= frame[high]).all()
     nothing = played(fixed, measurements=1)
     assert (nothing.pdtp == 0).all()
     assert all(isinstance(c, Skipped) for c in nothing.correlations.values())
