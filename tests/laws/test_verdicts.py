@@ -339,6 +339,17 @@ def test_a_site_of_members_alone_hides_nobody_who_is_known_by_heart():
         assert severity(made.given(site=site)) is not Severity.NOTHING
 
 
+def test_a_trend_in_years_hides_nobody_who_is_known_by_heart():
+    """Members of years without a non-member follow the trend of all others, but for a leak."""
+    for seed in range(3):
+        made = table(seed, 2000)
+        year = (2010 + 5 * made.rng.normal(size=2000) + 3 * ~made.member).round()
+        year[made.member & (year < 2003)] -= 5
+        made.surer(np.arange(2000), 0.15 * (2010 - year))
+        made.surer(np.flatnonzero(made.member & (year < 1998)), 4.0)
+        assert severity(made.given(year=year)) is not Severity.NOTHING
+
+
 @pytest.mark.parametrize("share", [0.5, 0.3])
 def test_numbers_of_rows_that_begin_again_on_each_side_change_nothing(share):
     made = table(0, 1200)

@@ -251,9 +251,11 @@ def attack_rounds(
             seen = Transcript(
                 everybody.score[rows], everybody.secret[rows], unit=everybody.unit[rows]
             )
-            areas.append(auc(seen, 1 - SHARE * (1 - level) / len(played)))
-        highest = max(areas, key=lambda area: area.low)
-        alone_auc = highest if highest.low > 0.5 else None
+            share = SHARE * (1 - level) / len(played)
+            if comparison.alone_beyond_trend(everybody, 1 - share):
+                areas.append(auc(seen, 1 - share))
+        highest = max(areas, key=lambda area: area.low, default=None)
+        alone_auc = highest if highest is not None and highest.low > 0.5 else None
     leading = played[0][1]
     rates = ", ".join(f"{100 * r.fpr:g}%" for r in leading.tpr_at_fpr if not r.resolved)
     told = (

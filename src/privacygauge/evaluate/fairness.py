@@ -125,6 +125,9 @@ class Comparison:
     alone: Bools | None = None
     """(n,) True for members without similar non-members, which are compared with nobody; None if
     rows were not matched."""
+    ordered: Floats | None = None
+    """(n, d) Those of the `differences` that are numbers or times, standardised, missing ones 0: a
+    trend in them may go on among the members that are `alone`. None if rows were not matched."""
     suspects: tuple[str, ...] = ()
     """Columns left out of the comparison that tell the sides apart and that the answers follow, or
     that were made from the answers: nothing in the file says which."""
@@ -168,6 +171,33 @@ class Comparison:
         place = int(np.argmin(np.abs(inside + outside - top)))
         share = inside[place] / (inside[place] + outside[place])
         return float(binom.sf(members - 1, top, share)) < 1 - found.level
+
+    def alone_beyond_trend(self, transcript: Transcript, level: float) -> bool:
+        """Return whether the members without similar non-members score above the others' trend.
+
+        A parabola in each of the `ordered` columns is fitted to the scores of all other rows, as
+        quantiles of the normal distribution, with an intercept for either side. The mean of the
+        members that are `alone` must exceed that of non-members on it by more than chance, the
+        uncertainty of the curve included. It is curved, as a model can be sure at both ends of a
+        trend: of what it learnt, and in its errors.
+        """
+        assert self.alone is not None
+        rows = transcript.target
+        alone = self.alone[rows]
+        y = ndtri((rankdata(transcript.score) - 0.5) / len(transcript.score))
+        ones = np.ones((len(y), 1))
+        trend = np.empty((len(y), 0)) if self.ordered is None else self.ordered[rows]
+        x = np.concatenate([ones, transcript.secret[:, None], trend, trend**2], axis=1)
+        weights, _, rank, _ = np.linalg.lstsq(x[~alone], y[~alone])
+        spread = float(np.sqrt(np.sum((y - x @ weights)[~alone] ** 2) / (len(y) - rank)))
+        # On the curve of the non-members: what members gain anywhere is not taken for granted.
+        x[:, 1] = 0.0
+        at = x[alone].mean(axis=0)
+        leverage = float(at @ np.linalg.pinv(x[~alone].T @ x[~alone]) @ at)
+        people = checks.n_distinct(transcript.unit[alone])
+        error = spread * float(np.sqrt(1 / people + leverage))
+        above = float((y - x @ weights)[alone].mean())
+        return above > error * float(ndtri(level))
 
     def group_beyond_placebo(self, accuracy: Estimate) -> bool:
         """Return whether guesses in a group are right more often than the placebo explains."""
@@ -244,11 +274,16 @@ def compare(
         compared, alone = np.zeros((2, len(secret)), np.bool_)
         compared[usable] = found.compared
         alone[usable] = False if found.alone is None else found.alone
+        ordered = None
+        if found.ordered is not None:
+            ordered = np.zeros((len(secret), found.ordered.shape[1]))
+            ordered[usable] = found.ordered
         return replace(
             found,
             state="matched" if found.state == "fair" else found.state,
             compared=compared,
             alone=alone,
+            ordered=ordered,
             copied=int(np.sum(somebodys & ~usable)),
             invented=int(np.sum(~somebodys)) - n_repeated,
             repeated=n_repeated,
@@ -317,10 +352,31 @@ def compare(
                 left=again,
                 differences=differences,
                 alone=secret & (alike < _FEWEST_ALIKE),
+                ordered=_in_order(known, differences),
             )
     return Comparison(
         state="different", compared=usable, blind=first, left=None, differences=differences
     )
+
+
+def _in_order(known: Mapping[str, NDArray[Any]], differences: tuple[Difference, ...]) -> Floats:
+    """Return those of the columns that are numbers or times, (n, d), as in `Comparison.ordered`."""
+    found = [np.empty((len(next(iter(known.values()))), 0))]
+    for one in differences:
+        if one.column not in known:
+            continue  # a placebo
+        values = np.asarray(known[one.column])
+        if values.dtype.kind in "mM":
+            numbers = values.astype(np.int64).astype(np.float64)
+            numbers[np.isnat(values)] = np.nan
+        elif values.dtype.kind in "iuf":
+            numbers = values.astype(np.float64)
+        else:
+            continue
+        missing = ~np.isfinite(numbers)
+        numbers = (numbers - numbers[~missing].mean()) / max(numbers[~missing].std(), 1e-12)
+        found.append(np.where(missing, 0.0, numbers)[:, None])
+    return np.concatenate(found, axis=1)
 
 
 def group_codes(values: NDArray[Any]) -> Ints | None:
