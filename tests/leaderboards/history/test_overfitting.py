@@ -172,6 +172,41 @@ def test_what_teams_differ_in_is_judged_by_how_few_they_are(detector, teams):
     assert far <= binom.ppf(1 - 1e-4, games * teams, 0.01)
 
 
+@pytest.mark.parametrize("spread", [0.5, 1.0, 1.5, 2.0, 3.0, 6.0])
+@pytest.mark.parametrize("teams", [5, 6, 8])
+def test_gaps_of_few_teams_have_the_p_values_that_they_say(teams, spread):
+    """Five gaps hardly show whether they spread by sampling alone."""
+    rng = RNG(5)
+    n = 1_000
+    sampled = math.sqrt(0.8 * 0.2 * 2 / n)
+    games = times(600)
+    found = []
+    for _ in range(games):
+        private = 0.8 - np.clip(rng.normal(0, spread * sampled, teams), -0.2, 0.2)
+        history = in_time(None, np.arange(teams), np.full(teams, 0.8), n=n)
+        found += [x.p_value for x in wide_gaps(replace(history, private=private, n_private=n))]
+    for level in (0.05, 0.01):
+        # Teams of one contest are not independent: half as many again are allowed.
+        allowed = binom.ppf(1 - 1e-4, games, level * teams)
+        assert np.less_equal(found, level).sum() <= allowed
+
+
+@pytest.mark.parametrize("teams", [1, 3, 12])
+def test_parts_drawn_at_random_need_no_other_teams(teams):
+    rng = RNG(9)
+    games = times(200)
+    alarms = 0
+    for _ in range(games):
+        history = replace(contest(rng, teams=teams), random_private=True)
+        for detector in (final_gaps, wide_gaps, private_leads):
+            p_values = np.array([x.p_value for x in detector(history)])
+            alarms += holm(p_values).min() <= 0.05
+    assert alarms <= 3 * binom.ppf(1 - 1e-3, games, 0.05)
+    cheated = replace(contest(rng, teams=teams, climbing=0.15), random_private=True)
+    assert min(final_gaps(cheated), key=lambda x: x.p_value).accounts == ("0",)
+    assert min(x.p_value for x in final_gaps(cheated)) < 0.01 / teams
+
+
 def test_a_gap_wider_than_the_other_teams_is_seen_where_the_private_part_is_harder_for_all():
     found = wide_gaps(contest(RNG(1), n=1000, harder=0.05, climbing=0.12))
     least = min(found, key=lambda x: x.p_value)
@@ -201,6 +236,10 @@ def test_who_climbed_on_the_public_score_is_found_end_to_end(tmp_path, capsys):
     assert [(x["detector"], x["accounts"]) for x in found["hints"]] == [("wide-gap", ["climber-0"])]
     said = audit_leaderboard(read_history(file, n=400, n_private=800)).report().verdict.headline
     assert said.startswith("climber-0 fell far below the public score on private points")
+    # There is no such feature where both parts were drawn at random.
+    told = (*options, "--random-private", "--json", "-")
+    drawn = run_inside(("holdout", "log", file, *told), capsys)
+    assert json.loads(drawn.stdout)["suspects"] == ["climber-0"]
     worst = max(found["ended"]["teams"], key=lambda team: team["difference"])
     assert (worst["account"], worst["p_value"] < 1e-3) == ("climber-0", True)
     assert any("4 rows count for nothing" in text for text in found["warnings"])
@@ -274,8 +313,11 @@ def test_contests_of_other_metrics_are_read_as_the_platform_writes_them(tmp_path
 
 def test_a_climb_on_an_auc_is_worth_a_look(tmp_path):
     other_contest("auc", climbs=True).to_csv(tmp_path / "s.csv", index=False)
-    audit = audit_leaderboard(read_history(tmp_path / "s.csv", n=140, n_private=280, metric="auc"))
+    asked = {"n": 140, "n_private": 280, "metric": "auc"}
+    audit = audit_leaderboard(read_history(tmp_path / "s.csv", **asked))
     assert ("wide-gap", ("climber",)) in [(x.detector.name, x.accounts) for x in audit.hints]
+    drawn = audit_leaderboard(read_history(tmp_path / "s.csv", **asked, random_private=True))
+    assert drawn.suspects == ("climber",)
 
 
 def test_scores_without_any_spread_are_no_gap():

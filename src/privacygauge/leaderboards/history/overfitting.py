@@ -220,7 +220,8 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
 
     The tests are those of `wide_gaps`, and keep their p-values where the gap grew all along: a
     private part of another kind costs all submissions of a team the same, or all from the first one
-    on that relied on a feature which did not last.
+    on that relied on a feature which did not last. Neither exists where the private points were
+    drawn at random (`History.random_private`): there every wide gap comes from the public scores.
 
     Notes
     -----
@@ -231,7 +232,7 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
     of all movement in these differences must be upward.
     """
     found = _tests_of_gaps(history, FINAL_GAP)
-    if isinstance(found, Skipped):
+    if isinstance(found, Skipped) or history.random_private:
         return found
     typical = _typical_gaps(history)
     return tuple(
@@ -289,9 +290,13 @@ def wide_gaps(history: History) -> tuple[Evidence, ...]:
     ``(d - D) / s`` is compared with the normal distribution, with s the standard deviation from
     sampling if the errors of both parts are independent. If the others spread further, since a
     harder part is not equally hard for all, s is their standard deviation, from the same seven
-    tenths, and the distribution is Student's. The error of D is added to s. Of ten teams, p-values
-    below 5 and 1% come about no more often than that, and below .1% up to three times as often
-    where gaps spread 1.5 to 2 times as far as by sampling, which few gaps hardly show.
+    tenths, and the distribution is Student's; so it is where fewer than eleven teams are closer to
+    each other than sampling alone would set them. The error of D is added to s. Of five to ten
+    teams, p-values below 5 and 1% come about no more often than that, and below .2% up to 2.5 times
+    as often where gaps spread 1.5 to 2 times as far as by sampling, which few gaps hardly show.
+
+    Where the private points were drawn at random (`History.random_private`), D is 0 and s that of
+    sampling: no other teams are needed.
 
     Gaps of one team consist of an error that all its submissions share and errors of their own. The
     variance t of the latter is at most that of the private scores: nobody chose by them, and
@@ -327,13 +332,14 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
         row = _final_submission(history, code)
         others = np.delete(typical, code)
         # Turned round: leads of some teams are among their smallest gaps.
-        easier, spread = _usual_gap(-others)
+        easier, spread = (0.0, 0.0) if history.random_private else _usual_gap(-others)
         usual = -easier
         pair = float(history.scores[row]), float(history.private[row])
         sampled = float(_deviation(pair, (history.points, private_points), metric))
         above = usual - (pair[0] - pair[1])
         scale = math.hypot(max(spread, sampled), _UNEVEN * usual)
-        scale *= math.sqrt(1 + _LOCATED / len(others))
+        if not history.random_private:
+            scale *= math.sqrt(1 + _LOCATED / len(others))
         z = above / scale if scale > _PERFECT_TIES else 0.0
         tail = float(ndtr(-z)) if sampled >= spread else float(_tail_of_few(z, len(others)))
         selected = history.selected
@@ -356,11 +362,11 @@ def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...]
     if history.private is None or history.n_private is None:
         return Skipped(detector.title, "there are no private scores, or their number is not known")
     n_teams = len(history.names)
-    if n_teams < FEWEST_TEAMS:
+    if n_teams < FEWEST_TEAMS and not history.random_private:
         return Skipped(
             detector.title,
             f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
-            f"{n_teams}",
+            f"{n_teams}; or private points drawn at random (random_private)",
         )
     gaps = _typical_gaps(history)
     return tuple(_test_of_gap(history, detector, code, gaps) for code in range(n_teams))
@@ -387,15 +393,16 @@ def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) 
     of = history.rows_of(code)
     k = len(of)
     others = np.delete(gaps, code)
-    usual, spread = _usual_gap(others)
+    usual, spread = (0.0, 0.0) if history.random_private else _usual_gap(others)
     metric = metric_named(history.metric)
     sizes = (history.points, private_points)
-    wider = math.sqrt(1 + _LOCATED / len(others))
+    wider = 1.0 if history.random_private else math.sqrt(1 + _LOCATED / len(others))
     above = history.scores[of] - history.private[of] - usual
     sampled = _deviation((history.scores[of], history.private[of]), sizes, metric)
     at = int(np.flatnonzero(of == row)[0])
-    # Sampling explains the spread of the others: normal, else Student's t.
-    normal = spread < sampled[at]
+    # Sampling explains the spread of the others: normal, else Student's t. So few as look alike may
+    # by chance.
+    normal = spread < sampled[at] * min(1.0, len(others) / _ENOUGH_TEAMS)
     if detector is FINAL_GAP and not normal:
         # A part that is harder for the team alone is ruled out by how its gap grew.
         degrees = _degrees(len(others))
@@ -423,9 +430,11 @@ def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) 
     write = history.scale
     says = (
         f"{write.value(history.scores[row])} on public and {write.number(history.private[row])} on "
-        f"private points, after {k:,} submissions; the gap of the other teams is "
-        f"{write.gap(float(np.median(others)))} in the median"
+        f"private points, after {k:,} submissions"
     )
+    if len(others):
+        middle = write.gap(float(np.median(others)))
+        says += f"; the gap of the other teams is {middle} in the median"
     p_value = min(1.0, max(p_value, 1e-300))
     return Evidence(
         detector=detector,
@@ -508,6 +517,8 @@ _KEPT = 0.7
 """Share of the other teams' gaps, the smallest, that say what is usual."""
 _UNLIKELY = 0.05
 """Probability of the spread of gaps below which sampling does not explain it."""
+_ENOUGH_TEAMS = 10
+"""Number of other teams from which on a spread below that of sampling is believed to be that."""
 _LOCATED = 1.2
 """Variance of the mean that they tell, in units of the variance of a mean of all."""
 _SHARE = 10

@@ -229,6 +229,9 @@ class LeftOpen(TypedDict, total=False):
     It is needed where the column ``score`` may hold errors as well as 1 less the error.
     """
 
+    random_private: bool
+    """Whether the private points were drawn at random from the same records as the public ones."""
+
 
 def read_history(
     path: Path,
@@ -280,7 +283,7 @@ def read_history(
         Number of points of the smaller class, for areas under the curve; default: counted in the
         labels.
     **left_open
-        `phase` and `better`, as in `LeftOpen`.
+        `phase`, `better` and `random_private`, as in `LeftOpen`.
 
     Raises
     ------
@@ -379,6 +382,7 @@ def read_history(
         history,
         private=private[order],
         n_private=n_private,
+        random_private=left_open.get("random_private", False),
         percentages=history.percentages
         or are_percentages(given_private, n_private or 0, scored.name),
         selected=chosen[order] if chosen.any() else None,

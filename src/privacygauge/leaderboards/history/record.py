@@ -64,6 +64,8 @@ class History:
     """(k,) Scores on the points that decided in the end, none of them shown before."""
     n_private: int | None = None
     """Number of private points, at least 1; None if unknown."""
+    random_private: bool = False
+    """Whether the private points were drawn at random from the same records as the public ones."""
     selected: Bools | None = field(repr=False, default=None)
     """(k,) Whether its team chose the submission to be judged by; None if unknown."""
     voided: Bools | None = field(repr=False, default=None)

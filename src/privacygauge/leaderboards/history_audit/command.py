@@ -58,6 +58,11 @@ class LogRequest(Request):
         "N",
         "Number of examples behind the private scores of a contest that has ended.",
     )
+    random_private: bool = asks(
+        "",
+        "The private examples were drawn at random from the same records as the public ones, and "
+        "are no later or other part. Default: unknown, so that teams are compared with each other.",
+    )
     n_smaller: int | None = asks(
         "N",
         "Of an AUC, number of examples of the smaller class among those of --n. Default: counted "
@@ -117,6 +122,7 @@ def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
         metric=asked.metric,
         n_private=asked.n_private,
         n_smaller=asked.n_smaller,
+        random_private=asked.random_private,
         phase=asked.phase,
         better=asked.better,
     )
