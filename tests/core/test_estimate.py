@@ -51,7 +51,7 @@ def test_a_skipped_result_stays_a_plain_value():
     for again in (
         copy.copy(LEFT_OUT),
         copy.deepcopy(LEFT_OUT),
-        pickle.loads(pickle.dumps(LEFT_OUT)),
+        pickle.loads(pickle.dumps(LEFT_OUT)),  # noqa: S301
         replace(LEFT_OUT),
         Skipped(**asdict(LEFT_OUT)),
     ):
