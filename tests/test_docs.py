@@ -170,9 +170,11 @@ def test_types_of_the_examples_hold(tmp_path):
         (tmp_path / module).write_text("\n\n".join(code) + "\n", encoding="utf-8")
     files = sorted(map(str, tmp_path.glob("*.py")))
     assert len(files) >= 40
-    options = ["--config-file", str(ROOT / "pyproject.toml"), "--strict"]
+    # A cache of its own: `make lint` checks the package by stricter rules than its users do.
+    own = str(ROOT / ".mypy_cache" / "examples")
+    options = ["--config-file", str(ROOT / "pyproject.toml"), "--strict", "--cache-dir", own]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "--cache-dir", str(ROOT / ".mypy_cache"), *files],
+        [sys.executable, "-m", "mypy", *options, *files],
         cwd=tmp_path,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,
