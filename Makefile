@@ -44,7 +44,7 @@ mutants: $(VENV)/dev.stamp .mutants/stamp ## change the code in 300 places, and 
 lint: $(VENV)/dev.stamp ## check style, format, types and imports
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --always-false _LIKE_A_RESULT
 	$(BIN)/lint-imports
 
 format: $(VENV)/dev.stamp ## mend style and format

@@ -15,7 +15,7 @@ are three classes of 40%, 35% and 25%, for F1 and AUC two, 30% positive, and for
 numbers in [0, 1].
 
     python bench/leaderboard_guards.py             the tables of docs/guards.md, and the
-                                                   last of docs/test-set-reuse.md
+                                                   first of docs/attacks-on-metrics.md
     python bench/leaderboard_guards.py --quick     the same from few contests
 """
 

@@ -365,6 +365,22 @@ def test_a_plot_is_a_picture_where_a_notebook_shows_its_axes():
     assert audit.plot_roc(own) is own
 
 
+@pytest.mark.parametrize("space", ["", *SPACES])
+def test_a_misspelt_name_is_answered_with_the_nearest(space):
+    module = getattr(pg, space) if space else pg
+    for name in module.__all__:
+        with pytest.raises(AttributeError) as raised:
+            getattr(module, f"{name}x")
+        assert str(raised.value) == f"{module.__name__} has no '{name}x'; did you mean '{name}'?"
+    with pytest.raises(AttributeError, match=r" has no 'zzzzzzzz'$"):
+        module.zzzzzzzz  # noqa: B018
+
+
+def test_names_that_a_wing_lists_are_suggested_at_the_top_too():
+    with pytest.raises(AttributeError, match=r"no 'audit_dpsgd'; did you mean 'audit_dp_sgd'\?"):
+        pg.audit_dpsgd  # noqa: B018
+
+
 def test_every_public_name_can_be_had():
     assert len(pg.__all__) <= 40  # modules too: more are hard to find one's way in
     assert {*WINGS} < {*SPACES}

@@ -11,6 +11,8 @@ What most people need is listed here; ``pg.classifiers``, ``pg.tables``, ``pg.la
 
 import lazy_loader
 
+from privacygauge.errors import suggest_names
+
 _attribute, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
 _LISTED_BY_WINGS = frozenset(
@@ -77,3 +79,6 @@ def __getattr__(name: str) -> object:
 
         return own_version()
     return _attribute(name)
+
+
+suggest_names(__name__, _names)

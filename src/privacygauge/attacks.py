@@ -7,6 +7,7 @@ from privacygauge.classifiers.predictions import Pool
 from privacygauge.classifiers.white_box import ShadowModule
 from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.errors import suggest_names
 
 __all__ = [
     "Histogram",
@@ -17,3 +18,5 @@ __all__ = [
     "ShadowModule",
     "Threshold",
 ]
+
+suggest_names(__name__)

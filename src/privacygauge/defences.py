@@ -28,6 +28,7 @@ from privacygauge.claims.defences.training import (
     WeightDecay,
     WithoutRiskiest,
 )
+from privacygauge.errors import suggest_names
 
 __all__ = [
     "AdversarialRegularisation",
@@ -60,3 +61,5 @@ __all__ = [
     "WithoutRiskiest",
     "risk_by_epoch",
 ]
+
+suggest_names(__name__)

@@ -10,6 +10,7 @@ from privacygauge.claims.canaries import (
 )
 from privacygauge.claims.claim_audit.mechanism import query_neighbours
 from privacygauge.classifiers.candidates import PerTargetDesign, SharedDesign
+from privacygauge.errors import suggest_names
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 from privacygauge.evaluate.sampled_steps import SampledSteps
@@ -28,3 +29,5 @@ __all__ = [
     "make_canaries",
     "query_neighbours",
 ]
+
+suggest_names(__name__)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import sys
+from collections.abc import Iterable
 
 _REASONS = {
     errno.EACCES: "no permission",
@@ -39,3 +41,34 @@ class BudgetError(PrivacyGaugeError):
 
 class OutputError(PrivacyGaugeError, OSError):
     """A result cannot be written where it was asked for."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean 'level'?" with the nearest of some names, or nothing."""
+    from difflib import get_close_matches  # loaded once somebody is mistaken
+
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def suggest_names(module: str, names: Iterable[str] = ()) -> None:
+    """Let a module answer to a misspelt name with the nearest of its public ones.
+
+    Parameters
+    ----------
+    module : str
+        Name of a module that defines ``__all__``.
+    names : iterable of str
+        Further names that it has.
+    """
+    own = vars(sys.modules[module])
+    known = {*own["__all__"], *names}
+    lazy = own.get("__getattr__")
+
+    # Set here, where type checkers do not see it: to them every name would exist.
+    def attribute(name: str) -> object:
+        if lazy is not None and (name in known or name.startswith("__")):
+            return lazy(name)
+        raise AttributeError(f"{module} has no {name!r}{nearest(name, known)}", name=name)
+
+    own["__getattr__"] = attribute

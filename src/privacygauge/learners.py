@@ -17,6 +17,7 @@ from privacygauge.classifiers.networks.engines import MLP
 from privacygauge.classifiers.networks.task import ImageAugment, views
 from privacygauge.classifiers.shadows import train_predictions
 from privacygauge.classifiers.trainer import Cohort
+from privacygauge.errors import suggest_names
 from privacygauge.language.training import train_further, train_reference
 
 __all__ = [
@@ -39,3 +40,5 @@ __all__ = [
     "train_reference",
     "views",
 ]
+
+suggest_names(__name__)

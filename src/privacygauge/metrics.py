@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import suggest_names
 from privacygauge.evaluate.detectable import smallest_accuracy, smallest_auc
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
 from privacygauge.evaluate.evaluation import Evaluation
@@ -22,3 +23,5 @@ __all__ = [
     "smallest_auc",
     "tpr_at_fpr",
 ]
+
+suggest_names(__name__)

@@ -11,6 +11,7 @@ from privacygauge.classifiers.audit.candidates import CandidateOptions
 from privacygauge.classifiers.audit.models import ModelOptions, PoolOptions
 from privacygauge.classifiers.audit.predictions import ClassifierOptions
 from privacygauge.classifiers.white_box import WhiteBoxOptions
+from privacygauge.errors import suggest_names
 from privacygauge.inspection.audit import InspectOptions
 from privacygauge.kinds.session import Session
 from privacygauge.language.audit.audit import CausalOptions, LanguageOptions, MaskedOptions
@@ -57,3 +58,5 @@ __all__ = [
     "WhiteBoxOptions",
     "WorstCaseOptions",
 ]
+
+suggest_names(__name__)

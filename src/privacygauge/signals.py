@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privacygauge.errors import suggest_names
 from privacygauge.scores.audit import ScoreAudit
 from privacygauge.scores.share import TrainingShare, training_share
 from privacygauge.scores.signals import (
@@ -30,3 +31,5 @@ __all__ = [
     "unknown_values",
     "view_similarity",
 ]
+
+suggest_names(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -111,6 +112,23 @@ def test_a_wrong_keyword_is_named_with_the_nearest():
         pg.audit_model(None, n_shadow=3)
     with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'zzz'$"):
         pg.audit_model(None, zzz=3)
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "meant"),
+    [
+        (pg.predictions, "lables", "labels"),
+        (pg.audit_leaderboard, "sead", "seed"),
+        (pg.audit_mechanism, "epsilom", "epsilon"),
+        (pg.audit_answers, "levle", "level"),
+        (pg.audit_unlearning, "levle", "level"),
+    ],
+    ids=lambda x: getattr(x, "__name__", x),
+)
+def test_calls_that_are_written_by_hand_name_the_nearest_keyword_too(call, wrong, meant):
+    message = f"{call.__name__}() got an unexpected keyword argument '{wrong}'"
+    with pytest.raises(TypeError, match=re.escape(f"{message}; did you mean '{meant}'?")):
+        call(**{wrong: 1})
 
 
 def test_calls_work_where_python_drops_what_is_said_of_them():

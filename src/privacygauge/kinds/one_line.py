@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, ParamSpec, TypeVar
 
-from privacygauge.errors import InputError
+from privacygauge.errors import InputError, nearest
 from privacygauge.kinds.progress import shown_progress
 from privacygauge.kinds.session import Session
 from privacygauge.runs.options import Options
@@ -87,12 +86,7 @@ def one_line(
         further = {key: x for key, x in given.items() if key in taken}
         asked = {key: x for key, x in given.items() if key in option_names}
         settings = {key: x for key, x in given.items() if key in setting_names}
-        for key in given:
-            if key not in {*further, *asked, *settings}:
-                known = [*taken, *(f.name for f in keywords)]
-                close = difflib.get_close_matches(key, known, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise TypeError(f"{name}() got an unexpected keyword argument {key!r}{hint}")
+        check_keywords(name, given, {*taken, *(f.name for f in keywords)})
         check_positions(name, own, data, named=further, arrays=arrays)
         if "progress" in setting_names:
             settings["progress"] = shown_progress(name, settings.get("progress"))
@@ -121,6 +115,15 @@ def one_line(
         parameters, return_annotation=inspect.signature(run).return_annotation
     )
     return audit
+
+
+def check_keywords(name: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise a `TypeError` with the nearest name if a call has a keyword that is not known."""
+    for key in given:
+        if key not in known:
+            raise TypeError(
+                f"{name}() got an unexpected keyword argument {key!r}{nearest(key, known)}"
+            )
 
 
 def check_positions(
@@ -171,9 +174,11 @@ def by_position(arrays: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = list(inspect.signature(function).parameters.values())
+        known = [p.name for p in parameters]
 
         @functools.wraps(function)
         def call(*data: P.args, **named: P.kwargs) -> T:
+            check_keywords(function.__name__, named, known)
             check_positions(function.__name__, parameters, data, named=named, arrays=arrays)
             return function(*data, **named)
 

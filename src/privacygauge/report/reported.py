@@ -114,6 +114,9 @@ class Reported:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per record, with its id and its numbers, in columns as in `tables`.
 
+        Where ROC curves and rates do not count every record, such as repeats or records that nobody
+        on the other side is like, a column ``compared`` says which they count.
+
         Raises
         ------
         InputError

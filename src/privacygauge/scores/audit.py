@@ -454,6 +454,7 @@ class ScoreOptions(ScoreDesign):
                 contents=contents,
                 unit=target.unit,
                 vulnerability=done.vulnerability,
+                compared=None if comparison.compared.all() else comparison.compared,
             ),
             unmoved=unmoved,
         )

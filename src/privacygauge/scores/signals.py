@@ -128,7 +128,9 @@ def survival(
 
 
 def series(
-    true: Sequence[ArrayLike], predicted: Sequence[ArrayLike], season: int = 0
+    true: Sequence[ArrayLike] | NDArray[Any],
+    predicted: Sequence[ArrayLike] | NDArray[Any],
+    season: int = 0,
 ) -> dict[str, Floats]:
     """Return errors of predicted series, in time and in frequency, (n,) each.
 
@@ -195,7 +197,7 @@ def series(
     return {key: np.array([row[key] for row in rows]) for key in rows[0]} if rows else {}
 
 
-def items(scores: ArrayLike, own: Sequence[Sequence[int]]) -> dict[str, Floats]:
+def items(scores: ArrayLike, own: Sequence[ArrayLike]) -> dict[str, Floats]:
     """Return how far a recommender prefers a person's own items to those of others, (n,) each.
 
     Parameters

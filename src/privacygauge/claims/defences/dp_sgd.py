@@ -516,7 +516,7 @@ class OpacusDpSgd(PrivateTraining):
                             "ignore", "Full backward hook is firing", UserWarning
                         )
                         loss = cross_entropy(hooked(task.x[batch]), task.y[batch], reduction="sum")
-                        loss.backward()  # type: ignore[no-untyped-call]
+                        loss.backward()
                 else:
                     # Some layers refuse to run on an empty batch, which leaves no gradients.
                     for weight in weights:

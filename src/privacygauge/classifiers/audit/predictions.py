@@ -155,6 +155,7 @@ def assemble(
             unit=target.unit,
             people=target.people,
             vulnerability=done.vulnerability,
+            compared=None if comparison.compared.all() else comparison.compared,
         ),
         doubts=doubtful,
         unknown_side=odd,

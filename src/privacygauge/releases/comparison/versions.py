@@ -119,6 +119,8 @@ def _records(report: Path, numbers: Mapping[str, Measure]) -> Judged | Skipped:
 
     table = read_content(file, "record")
     assert isinstance(table, pd.DataFrame)
+    if "compared" in table.columns and table["compared"].dtype == np.bool_:
+        table = table[table["compared"]].drop(columns="compared")
     # The number of people behind the first estimate tells which column names them.
     stated = (x.found.n for x in numbers.values() if x.gate and isinstance(x.found, Estimate))
     n_units = next(stated, None)

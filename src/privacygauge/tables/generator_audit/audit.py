@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -253,7 +253,26 @@ class SyntheticOptions(GeneratorOptions, ReportedColumns, LearntColumns):
         return SyntheticAudit(**played, origin=origin, game=_description(making))
 
 
-audit_synthetic = one_line(SyntheticOptions, SyntheticOptions.run, "audit_synthetic")
+class _AuditSynthetic(Protocol):
+    """Type of `audit_synthetic`, whose result follows from whether it is given an attribute."""
+
+    @overload
+    def __call__(
+        self, generator: object, data: object, *, attribute: str, **options: Any
+    ) -> about_value.AttributeOfGenerator: ...
+
+    @overload
+    def __call__(
+        self, generator: object, data: object, *, attribute: str | None, **options: Any
+    ) -> SyntheticAudit | about_value.AttributeOfGenerator: ...
+
+    @overload
+    def __call__(self, generator: object, data: object, **options: Any) -> SyntheticAudit: ...
+
+
+audit_synthetic = cast(
+    _AuditSynthetic, one_line(SyntheticOptions, SyntheticOptions.run, "audit_synthetic")
+)
 
 
 def _description(making: Making) -> GameDescription:
