@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.linkcode",
+    "accessible",
     "docstrings",
     "sphinx_design",
     "generated",

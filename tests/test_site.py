@@ -201,6 +201,21 @@ def test_the_built_site_loads_nothing_from_elsewhere(site):
 
 
 @pytest.mark.slow
+def test_the_built_site_is_read_by_keyboard_and_aloud(site):
+    for page in site:
+        text = page.read_text(encoding="utf-8")
+        if "<body" not in text or page.parent.parent.name == "gallery":
+            continue
+        for unnamed in ('role="heading">', "<aside class=", '<img alt=""', "<pre><span"):
+            for found in re.findall(f".*{unnamed}.*", text):
+                assert "aria-label=" in found, f"{page.name}: {found[:200]}"
+        tables = re.findall('<div class="table-wrapper[^>]*>', text)
+        assert len(set(tables)) == len(tables), page.name
+        assert all("tabindex" in table for table in tables), page.name
+        assert not re.search(r"<th[^>]*>(<p></p>)?</th>", text), page.name
+
+
+@pytest.mark.slow
 def test_the_built_site_has_a_report_of_every_kind(site):
     made = (DOCS / "make_gallery.py").read_text()
     names = re.findall(r'^    Report\(\n        "(\w+)",$', made, re.M)

@@ -36,7 +36,8 @@ class Gallery(SphinxDirective):
 
 def card(report: Report) -> str:
     """Return the picture of a report, its title and its data, as HTML."""
-    shown = f'<img alt="" loading="lazy" src="{PLACE}/{report.name}.png">'
+    named = escape(report.title, quote=True)
+    shown = f'<img alt="{named}" loading="lazy" src="{PLACE}/{report.name}.png">'
     return CARD.format(
         page=f"{PLACE}/{report.name}/{report.file}",
         picture=shown if (MADE / f"{report.name}.png").exists() else escape(report.title),
