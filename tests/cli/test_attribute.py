@@ -57,13 +57,17 @@ def folder(files, monkeypatch):
     return files
 
 
-ASKED = (
-    "attribute --fitted attribute_model.py:model --data people.csv --label income --member trained"
-)
+ASKED = {
+    "--fitted": "attribute_model.py:model",
+    "--data": "people.csv",
+    "--label": "income",
+    "--member": "trained",
+}
 
 
 def run(*more: str):
-    return CliRunner().invoke(app, [*ASKED.split(), *more])
+    asked = [text for flag, value in ASKED.items() if flag not in more for text in (flag, value)]
+    return CliRunner().invoke(app, ["attribute", *asked, *more])
 
 
 def audited(folder, *more: str):

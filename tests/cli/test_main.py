@@ -197,6 +197,10 @@ def test_a_class_without_shadows_stops_unless_allowed(files, tmp_path, capsys):
         (("classifier", "x.npz", "--fail-above", "auc=high"), "METRIC=VALUE"),
         (("classifier", "x.npz", "--fail-above", "auc=nan"), "got nan"),
         (("classifier", "x.npz", "--slice", "ward"), "does not exist"),
+        (
+            ("classifier", "x.npz", "--shadow", "a.npz", "--shadow", "b.npz"),
+            "--shadow takes one file, and is given 2 of them",
+        ),
         (("classify",), "No such command"),
         (("demo", "--fast"), "No such option"),
     ],

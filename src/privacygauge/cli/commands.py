@@ -254,7 +254,7 @@ def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for f, asked in request.asked():
         value = given[f.name]
-        if _is_list(f):
+        if is_list(f):
             # Options may be repeated; some also split at commas, where empty parts are dropped.
             parts = (text.split(",") if asked.split else [text] for text in value or ())
             value = tuple(x for part in parts for x in part if x or not asked.split) or f.default
@@ -267,7 +267,8 @@ def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _is_list(f: Field[Any]) -> bool:
+def is_list(f: Field[Any]) -> bool:
+    """Return whether a field of a request holds several values."""
     return str(f.type).startswith(("tuple", "Sequence"))
 
 
@@ -277,7 +278,7 @@ def _parameters(request: type[Request]) -> list[inspect.Parameter]:
     for f, asked in request.asked():
         required = f.default is MISSING
         default = inspect.Parameter.empty if required else f.default
-        if _is_list(f):
+        if is_list(f):
             annotation: Any = list[str] | None
             default = None
         # A `Path` would turn the two slashes of a URL into one.
@@ -288,7 +289,7 @@ def _parameters(request: type[Request]) -> list[inspect.Parameter]:
             types = (_PLAIN[name] for name in str(f.type).split(" | ") if name in _PLAIN)
             annotation = reduce(or_, types)
         # Defaults that say something: neither empty nor the off state of a switch.
-        plain = not required and f.default not in (None, "", ()) and not _is_list(f)
+        plain = not required and f.default not in (None, "", ()) and not is_list(f)
         shared: dict[str, Any] = {
             "help": asked.help,
             "show_default": plain and f.default is not False,

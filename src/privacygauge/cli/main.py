@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime
 from difflib import get_close_matches
 from functools import cache
@@ -16,12 +17,13 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from privacygauge.cli.commands import add_all, print_help
+from privacygauge.cli.commands import COMMANDS, add_all, is_list, print_help
 from privacygauge.cli.runs import register, report, resume, runs, worker
 from privacygauge.cli.short_help import shorten_help
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.kinds.request import HelpGroup
+from privacygauge.runs.options import Role
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Parameter
@@ -93,7 +95,42 @@ def command_of(app: typer.Typer) -> Any:
     found = typer.main.get_command(app)
     add_config(found)
     shorten_help(found)
+    flags = {
+        asked.flag
+        for command in COMMANDS
+        for field, asked in command.request.asked()
+        if asked.role is Role.FILE and asked.flag and not is_list(field)
+    }
+    refuse_repeated(found, flags)
     return found
+
+
+def refuse_repeated(app: Command, flags: Collection[str]) -> None:
+    """Make a command, or all commands of a group, refuse a second file for these options.
+
+    The last would be taken otherwise, and the others left out without a word. Of numbers and names
+    the last is taken, so that a script may add to what it was given.
+    """
+    for command in (getattr(app, "commands", None) or {}).values():
+        refuse_repeated(command, flags)
+    make_parser = app.make_parser
+
+    def make_careful_parser(context: Any) -> Any:
+        parser = make_parser(context)
+        parse_args = parser.parse_args
+
+        def parse_once(args: list[str]) -> Any:
+            values, rest, order = parse_args(args)
+            for option, times in Counter(order).items():
+                flag = option.opts[0]
+                if times > 1 and flag in flags:
+                    raise InputError(f"{flag} takes one file, and is given {times} of them")
+            return values, rest, order
+
+        parser.parse_args = parse_once
+        return parser
+
+    app.make_parser = make_careful_parser
 
 
 def run() -> int:

@@ -282,7 +282,7 @@ def _sentences(f: DtpResult) -> Iterator[str]:
     else:
         yield (
             f"{who} changes the probability that the model gives to some class by a factor of "
-            f"{factor(f.highest)}: that is the difference between training with it and without it, "
+            f"{factor(f.highest)} against training without it, "
             f"when the model is asked about the record itself. The number behind it is called PDTP "
             f"and is {nats(f.highest)} here."
         )
