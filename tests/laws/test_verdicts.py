@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 from scipy.stats import binom
+from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import BernoulliNB
@@ -337,6 +338,19 @@ def test_a_site_of_members_alone_hides_nobody_who_is_known_by_heart():
         made.surer(rows, 4.0)
         site = np.where(np.isin(np.arange(3000), rows), "pilot", "main")
         assert severity(made.given(site=site)) is not Severity.NOTHING
+
+
+@pytest.mark.parametrize("leaf", [1, 3])
+def test_sides_that_were_swapped_name_nobody(leaf):
+    """Attacks that learn their direction find a leak, and take members for the others."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x, y = make_classification(1000, 10, n_informative=5, flip_y=0.2, random_state=seed)
+        member = rng.random(1000) < 0.5
+        forest = RandomForestClassifier(50, min_samples_leaf=leaf, random_state=seed)
+        probs = forest.fit(x[member], y[member]).predict_proba(x)
+        assert severity({"probs": probs, "labels": y, "member": member}) in LEAKS
+        assert severity({"probs": probs, "labels": y, "member": ~member}) is Severity.UNTOLD
 
 
 def test_a_trend_in_years_hides_nobody_who_is_known_by_heart():

@@ -99,6 +99,15 @@ REPEAT = (
 """Last advice of every verdict."""
 
 
+def less_right_on_members(a: Attacks) -> bool:
+    """Return whether a model is right about members less often than about others, for certain.
+
+    No training does that: the sides were swapped, or differ in more than membership. An attack that
+    learns the direction finds a leak there, and takes members for non-members.
+    """
+    return any(one.attack.startswith("correctness") for one in a.headline.inverted)
+
+
 def verdict(
     a: Attacks,
     doubts: tuple[str, ...] = (),
@@ -140,6 +149,8 @@ def verdict(
             unsaid=direction.OPEN,
             advice=CHECKS,
         )
+    if found.grade not in (NONE, UNTOLD) and less_right_on_members(a):
+        return direction.verdict(direction.sentences(a.headline.inverted))
     if comparison is not None and not _beyond_placebo(comparison, a, found):
         return fairness.of_a_placebo(comparison, a.headline.auc)
     if found.grade in (NONE, UNTOLD) and doubts:
