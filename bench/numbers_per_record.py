@@ -94,8 +94,8 @@ def shares_of_a_game(
     for row, share in enumerate(SHARES):
         target = made["target"][row]
         found = share_of_losses(
-            -np.log(target[:n]),
-            -np.log(made["spread"][:, :n]),
+            1 - target[:n],
+            1 - made["spread"][:, :n],
             made["in spread"],
             np.arange(n) >= MINE,
             seed=seed,

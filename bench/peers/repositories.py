@@ -247,6 +247,7 @@ def lira_of_signals(
 
     if "leakpro" not in sys.modules:
         package("leakpro", Path(os.environ["LEAKPRO"]) / "leakpro")
+        os.environ["TQDM_DISABLE"] = "1"
         # What trains models, plots and keeps files.
         replaced("ts2vec", TS2Vec=None)
         replaced("leakpro.attacks.mia_attacks.abstract_mia", AbstractMIA=object)

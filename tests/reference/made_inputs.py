@@ -232,20 +232,18 @@ def usage() -> dict[str, np.ndarray]:
     """Return probabilities of true classes by models with shares of some records, and scores.
 
     Of each game the first model is the target, with one of `SHARES` of the records, and the others
-    have shares spread evenly. No model has the records of ``population``, nor the last 60 others.
+    have shares spread evenly. No model has the records of ``population``.
     """
     rng = np.random.default_rng(7)
-    n, k = 240, 18
-    used = np.arange(n) < 180
+    n, k = 180, 18
     given: dict[str, list[np.ndarray]] = {"signals": [], "members": [], "population": []}
     for share in SHARES:
         for _ in range(USAGE_GAMES):
             shares = [share, 0.5, *rng.permutation((np.arange(k - 2) + 0.5) / (k - 2))]
-            inside = (rng.random((k, n)) < np.array(shares)[:, None]) & used
-            inside[0] = False
-            inside[0, rng.permutation(180)[: round(180 * share)]] = True
-            hard = rng.normal(size=n + 200)
-            logits = 1 - hard + rng.normal(size=(k, n + 200)) + 0.3 * rng.normal(size=(k, 1))
+            inside = rng.random((k, n)) < np.array(shares)[:, None]
+            inside[0] = rng.permutation(n) < round(n * share)
+            hard = rng.normal(size=2 * n)
+            logits = 1 - hard + rng.normal(size=(k, 2 * n)) + 0.3 * rng.normal(size=(k, 1))
             logits[:, :n] += inside
             given["signals"].append(expit(logits[:, :n]))
             given["population"].append(expit(logits[:, n:]))
@@ -261,4 +259,8 @@ def forecasts() -> dict[str, np.ndarray]:
     true = 5 + rng.normal(size=(n, 12, 2)).cumsum(axis=1)
     inside = rng.random((n, k)) < 0.5
     hard = rng.gamma(3, 0.3, (n, 1, 1)) * np.where(inside, 0.7, 1).T[..., None, None]
-    return {"true": true, "said": true + hard * rng.normal(size=(k, *true.shape)), "members": inside}
+    return {
+        "true": true,
+        "said": true + hard * rng.normal(size=(k, *true.shape)),
+        "members": inside,
+    }

@@ -46,7 +46,7 @@ class TrainingShare:
     p_value: float | Skipped
     """P-value of "none of these records was used", against records that surely were not."""
     rates: tuple[float, float]
-    """Shares of records that are guessed "used", outside and inside a model's training set."""
+    """Shares of weighted guesses "used", outside and inside a training set."""
     n_shadows: int
     """Shadow models behind the interval."""
 
@@ -108,11 +108,15 @@ def training_share(
     -----
     A record is guessed "used" if its loss is below the middle between the mean losses of shadow
     models with it and without it; the target's losses are shifted first so that those of the
-    placebo agree with the shadow models'. The share of guesses, less the rate of false ones and
-    divided by the difference of both rates, estimates the share of use (DUCI, Tong et al. 2025).
-    Each shadow model is played as the target of the others, its share being known: their errors
-    give the slope, the bias and, as a prediction of one more model, the interval. So it holds for
-    the whole model, not for records taken as independent.
+    placebo agree with the shadow models'. Guesses are weighted by the difference of these means:
+    records that all models answer alike say nothing. The share of guesses, less the rate of false
+    ones and divided by the difference of both rates, estimates the share of use (DUCI, Tong et al.
+    2025, without weights).
+    Each shadow model is played as the target of the others, its share being known: their guesses
+    give the slope and the bias. For the interval all of it is repeated without each of them, and
+    how far each is from the line of the others is the error of one more model. So it holds for the
+    whole model, not for records taken as independent; that errors are larger at some shares than at
+    others is taken from the rates of guesses.
 
     The p-value compares the losses of the owner's records, less those of models without them, with
     the placebo's: by a permutation of records, and by the same difference in the shadow models,
@@ -191,12 +195,13 @@ def share_of_losses(
                 guess, weight, _ = _guesses(shadows[played], shadows[rest], inside[rest], placebo)
                 said[target_of, played] = weight @ guess
     own, own_weights, excess = _guesses(target, shadows, inside, placebo)
-    rates = tuple(
+    outside, within = (
         float((weights * guesses)[side].sum() / max(weights[side].sum(), _TINY))
         for side in (~held, held)
     )
+    rates = (outside, within)
     share: Estimate | Skipped
-    if rates[1] - rates[0] < _LEAST_GAP:
+    if within - outside < _LEAST_GAP:
         share = Skipped("share", "shadow models answer alike whether or not a record was used")
     else:
         share = _inverse_prediction(
@@ -229,10 +234,10 @@ def share_of_losses(
 def _guesses(
     losses: Floats, shadows: Floats, inside: Bools, placebo: Bools
 ) -> tuple[Bools, Floats, Floats]:
-    """Return guesses about the owner's records, their weights, and losses beyond the usual.
+    """Return guesses about the owner's records, their weights, and all losses beyond the usual.
 
-    Weights have the sum 1 and go by how far apart the mean losses with and without a record are;
-    losses of all records are those beyond models without it.
+    Weights have the sum 1 and go by how far apart the mean losses with and without a record are.
+    The usual loss is the mean of models without the record.
     """
     n_in = inside.sum(axis=0)
     n_out = len(shadows) - n_in
@@ -281,11 +286,9 @@ def _inverse_prediction(
         """Return the coefficients of a weighted regression and their covariance per unit."""
         design = np.column_stack([np.ones(len(shares)), shares])
         per_unit = np.linalg.inv((design.T / spread(shares)) @ design)
-        return per_unit @ (design.T / spread(shares)) @ guesses, per_unit
+        return per_unit @ (design.T / spread(shares)) @ guesses, np.asarray(per_unit, np.float64)
 
-    def predicted(
-        fitted: tuple[Floats, Floats], shares: Floats
-    ) -> tuple[Floats, Floats]:
+    def predicted(fitted: tuple[Floats, Floats], shares: Floats) -> tuple[Floats, Floats]:
         """Return the guesses that a line predicts at shares, and their variance per unit."""
         design = np.column_stack([np.ones(len(shares)), shares])
         return design @ fitted[0], spread(shares) + np.sum((design @ fitted[1]) * design, axis=1)
