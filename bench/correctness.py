@@ -88,6 +88,9 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
         np.savetxt(files[name], values, delimiter=",", header=head, comments="")
     asked_rates = {**files, "attempts": 100, "secret": "x5"}
     yield "released by anonymeter", asked("anonymeter", "rates", **asked_rates)
+    use = saved("usage", **made.usage())
+    yield "use by Privacy Meter", here("privacy_meter", file=use, trims=list(made.TRIMS))
+    yield "series by LeakPro", here("leakpro", file=saved("forecasts", **made.forecasts()))
     model = folder / "model"
     model.mkdir()
     made.save_model(model)

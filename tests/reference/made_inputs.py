@@ -30,6 +30,10 @@ GUESSES = (
 )
 """Canaries of one training, guesses about them and right guesses."""
 GUESSES_DELTA = 1e-5
+SHARES = (0.0, 0.1, 0.5, 1.0)
+USAGE_GAMES = 5
+"""Games of each share of use."""
+TRIMS = (0.0, 0.5, 0.75, 0.9)
 SIZES = (6, 2, 5)
 """Categories of each attribute of `records`."""
 WORDS = tuple(f"word{number}" for number in range(25))
@@ -222,3 +226,41 @@ def save_causal(folder: Path, seed: int) -> None:
     # The class has another name in the versions of transformers that peers need.
     told = json.loads(settings_file.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}
     settings_file.write_text(json.dumps(told))
+
+
+def usage() -> dict[str, np.ndarray]:
+    """Return probabilities of true classes by models with shares of some records, and scores.
+
+    Of each game the first model is the target, with one of `SHARES` of the records, and the others
+    have shares spread evenly. No model has the records of ``population``.
+    """
+    rng = np.random.default_rng(7)
+    n, k = 180, 18
+    given: dict[str, list[np.ndarray]] = {"signals": [], "members": [], "population": []}
+    for share in SHARES:
+        for _ in range(USAGE_GAMES):
+            shares = [share, 0.5, *rng.permutation((np.arange(k - 2) + 0.5) / (k - 2))]
+            inside = rng.random((k, n)) < np.array(shares)[:, None]
+            inside[0] = rng.permutation(n) < round(n * share)
+            hard = rng.normal(size=2 * n)
+            logits = 1 - hard + rng.normal(size=(k, 2 * n)) + 0.3 * rng.normal(size=(k, 1))
+            logits[:, :n] += inside
+            given["signals"].append(expit(logits[:, :n]))
+            given["population"].append(expit(logits[:, n:]))
+            given["members"].append(inside)
+    scores = rng.normal(size=(30, 10))
+    return {name: np.array(each) for name, each in given.items()} | {"scores": scores}
+
+
+def forecasts() -> dict[str, np.ndarray]:
+    """Return what came, (n, t, c), forecasts by models, (k, n, t, c), and who was in, (n, k)."""
+    rng = np.random.default_rng(8)
+    n, k = 60, 21
+    true = 5 + rng.normal(size=(n, 12, 2)).cumsum(axis=1)
+    inside = rng.random((n, k)) < 0.5
+    hard = rng.gamma(3, 0.3, (n, 1, 1)) * np.where(inside, 0.7, 1).T[..., None, None]
+    return {
+        "true": true,
+        "said": true + hard * rng.normal(size=(k, *true.shape)),
+        "members": inside,
+    }

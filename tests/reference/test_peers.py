@@ -22,7 +22,7 @@ from privacygauge.claims.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifiers.predictions import predictions
 from privacygauge.classifiers.ratios import log_ratio
 from privacygauge.classifiers.signals import signals
-from privacygauge.core.attacks.lira import LiraOnline, PerRecordVariance
+from privacygauge.core.attacks.lira import LiraOnline, PerRecordVariance, PooledVariance
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
 from privacygauge.core.rules import Split
@@ -34,6 +34,8 @@ from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.rates import excess
 from privacygauge.evaluate.roc import auc, roc
 from privacygauge.evaluate.sampled_steps import gaussian_epsilon
+from privacygauge.scores.share import share_of_losses
+from privacygauge.scores.signals import over_range, series
 from tests.reference import made_inputs
 from tests.thorough import times
 
@@ -314,6 +316,79 @@ def joined(people: np.ndarray, synthetic: np.ndarray) -> np.ndarray:
         apart = np.abs(people[:, None, columns] - synthetic[None][:, :, columns]) / width[columns]
         nearest.append(apart.sum(axis=2).argmin(axis=1))
     return nearest[0] == nearest[1]
+
+
+def test_shares_of_use():
+    """Privacy Meter gives a number; here it has an interval, which holds the share."""
+    made = made_inputs.usage()
+    theirs = np.array(recorded()["use by Privacy Meter"]["shares"])
+    truth = np.repeat(made_inputs.SHARES, made_inputs.USAGE_GAMES)
+    found = []
+    for game in range(len(truth)):
+        # The model with which Privacy Meter tunes is left out.
+        losses = -np.log(np.delete(made["signals"][game], 1, axis=0))
+        others = -np.log(np.delete(made["population"][game], 1, axis=0))
+        inside = made["members"][game][2:]
+        found.append(
+            share_of_losses(
+                np.r_[losses[0], others[0]],
+                np.c_[losses[1:], others[1:]],
+                np.c_[inside, np.zeros(others[1:].shape, np.bool_)],
+                np.arange(360) >= 180,
+            ).share
+        )
+    held = [one.low <= share <= one.high for one, share in zip(found, truth, strict=True)]
+    assert sum(held) >= 17
+    ours = np.array([one.value for one in found])
+    errors = [np.abs(x - truth).mean() for x in (ours, np.clip(theirs, 0, 1))]
+    assert max(errors) < 0.2
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.7
+
+
+def test_a_trimmed_mean_of_scores_in_a_range():
+    """Privacy Meter cuts (1 - 0.9) * 10 down to 0 scores, whose mean is not a number."""
+    scores = made_inputs.usage()["scores"]
+    theirs = recorded()["use by Privacy Meter"]["trimmed"]
+    assert np.isnan(theirs[-1]).all()
+    for trim, expected in zip(made_inputs.TRIMS, theirs, strict=True):
+        columns = iter(-scores.T)
+        asked = over_range(lambda model, drawn: drawn, lambda rng, c=columns: next(c),
+                           samples=10, trim=trim)  # fmt: skip
+        ours = -np.asarray(asked(None, None))
+        kept = max(1, round(10 * (1 - trim)))
+        assert ours == pytest.approx(np.sort(scores)[:, -kept:].mean(axis=1), abs=EXACT)
+        if trim == 0.75:
+            # Of 2.5 scores Privacy Meter keeps 2, and so does rounding to even.
+            assert kept == 2
+        if trim < 0.9:
+            assert ours == pytest.approx(expected, abs=EXACT)
+
+
+def test_signals_of_forecasts():
+    """LeakPro's seasonality is the mean squared error by another name: Parseval's theorem."""
+    made = made_inputs.forecasts()
+    true, said, members = made["true"], made["said"], made["members"]
+    ours = series(true, said[0])
+    theirs = {name: np.array(x) for name, x in recorded()["series by LeakPro"].items()}
+    assert theirs["MSE"] == pytest.approx(ours["mse"], abs=EXACT)
+    assert theirs["MAE"] == pytest.approx(ours["mae"], abs=EXACT)
+    assert 2 * theirs["SMAPE"] == pytest.approx(ours["smape"], abs=EXACT)
+    size = true.shape[1] * true.shape[2]
+    assert theirs["Seasonality"] == pytest.approx(size * np.sqrt(ours["mse"]), abs=1e-8)
+    mse = np.mean((said - true) ** 2, axis=(2, 3)).T
+    ratio = np.zeros(len(true))
+    for sign, side in ((1, members[:, 1:]), (-1, ~members[:, 1:])):
+        # One spread of all records, hard and easy.
+        spread = mse[:, 1:][side].std()
+        for row, models in enumerate(side):
+            ratio[row] += sign * norm.logpdf(mse[row, 0], mse[row, 1:][models].mean(), spread)
+    assert theirs["LiRA"] == pytest.approx(ratio, abs=1e-8)
+    worlds = Worlds(-mse[:, 0], -mse[:, 1:].T, members[:, 1:].T)
+    observation = Observation({}, np.zeros(len(true), np.int64), None, worlds)
+    found = LiraOnline(PooledVariance()).score(observation, np.random.default_rng(0))
+    assert isinstance(found, Scores)
+    areas = [area(x, members[:, 0]) for x in (found.value, theirs["LiRA"])]
+    assert areas == pytest.approx([0.9363, 0.9375], abs=1e-4)
 
 
 @pytest.mark.slow

@@ -209,6 +209,28 @@ def test_intervals_cover_the_share_that_was_used(share):
     assert covered >= 0.95 * games - 2 * np.sqrt(0.0475 * games)
 
 
+def losses_of_trees(seed: int, share: float, k: int = 24):
+    """Return losses of trees that know their records, and err at others as hard as these are."""
+    rng = np.random.default_rng([seed, round(10 * share)])
+    placebo = np.arange(400) >= 300
+    shares = rng.permutation((np.arange(k) + 0.5) / k)[:, None]
+    inside = (rng.random((k, 400)) < shares) & ~placebo
+    used = np.isin(np.arange(400), rng.permutation(300)[: round(300 * share)])
+    every = np.array([used, *inside])
+    wrong = (rng.random(every.shape) < rng.beta(0.3, 1.2, 400)) & ~every
+    return 13.8 * wrong[0], 13.8 * wrong[1:], inside, placebo
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "most"), [(0.0, 0.045), (0.5, 0.08), (1.0, 0.025)])
+def test_records_that_all_models_answer_alike_add_no_error(share, most):
+    games = 60
+    found = [share_of_losses(*losses_of_trees(s, share), seed=s).share for s in range(games)]
+    assert np.mean([abs(one.value - share) for one in found]) < most
+    covered = sum(one.low - 1e-9 <= share <= one.high + 1e-9 for one in found)
+    assert covered >= 0.95 * games - 2 * np.sqrt(0.0475 * games)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("drift", [0.0, 1.0])
 def test_a_p_value_survives_a_placebo_that_is_unlike_the_records(drift):

@@ -26,6 +26,14 @@ _FEWEST = 8
 _LEAST_GAP = 0.02
 """Smallest difference of the rates of guesses inside and outside that shows a share at all."""
 
+_LEAST_SPREAD = 0.1
+"""Smallest variance of guesses at a share, as a part of that of fair coins."""
+
+_LEAST_SCALE = 0.25
+"""Smallest variance of guesses as a part of that of draws."""
+
+_TINY = 1e-12
+
 _PERMUTATIONS = 1_999
 
 
@@ -38,7 +46,7 @@ class TrainingShare:
     p_value: float | Skipped
     """P-value of "none of these records was used", against records that surely were not."""
     rates: tuple[float, float]
-    """Shares of records that are guessed "used", outside and inside a model's training set."""
+    """Shares of weighted guesses "used", outside and inside a training set."""
     n_shadows: int
     """Shadow models behind the interval."""
 
@@ -100,11 +108,15 @@ def training_share(
     -----
     A record is guessed "used" if its loss is below the middle between the mean losses of shadow
     models with it and without it; the target's losses are shifted first so that those of the
-    placebo agree with the shadow models'. The share of guesses, less the rate of false ones and
-    divided by the difference of both rates, estimates the share of use (DUCI, Tong et al. 2025).
-    Each shadow model is played as the target of the others, its share being known: their errors
-    give the slope, the bias and, as a prediction of one more model, the interval. So it holds for
-    the whole model, not for records taken as independent.
+    placebo agree with the shadow models'. Guesses are weighted by the difference of these means:
+    records that all models answer alike say nothing. The share of guesses, less the rate of false
+    ones and divided by the difference of both rates, estimates the share of use (DUCI, Tong et al.
+    2025, without weights).
+    Each shadow model is played as the target of the others, its share being known: their guesses
+    give the slope and the bias. For the interval all of it is repeated without each of them, and
+    how far each is from the line of the others is the error of one more model. So it holds for the
+    whole model, not for records taken as independent; that errors are larger at some shares than at
+    others is taken from the rates of guesses.
 
     The p-value compares the losses of the owner's records, less those of models without them, with
     the placebo's: by a permutation of records, and by the same difference in the shadow models,
@@ -165,23 +177,42 @@ def share_of_losses(
         raise InputError("losses must be finite")
     k = len(shadows)
     mine = ~placebo
-    everyone = np.ones(k, np.bool_)
-    guesses = np.empty((k, int(mine.sum())), np.bool_)
-    beyond = np.empty((k, len(target)))
-    for j in range(k):
-        others = everyone.copy()
-        others[j] = False
-        guesses[j], beyond[j] = _guesses(shadows[j], shadows[others], inside[others], placebo)
-    own, excess = _guesses(target, shadows, inside, placebo)
     held = inside[:, mine]
-    rates = float(guesses[~held].mean()), float(guesses[held].mean())
-    true = held.mean(axis=1)
-    gap = rates[1] - rates[0]
+    guesses = np.empty(held.shape, np.bool_)
+    weights = np.empty(held.shape)
+    beyond = np.empty(shadows.shape)
+    # What each model says where another is the target, and on the diagonal as the target itself.
+    said = np.empty((k, k))
+    for j in range(k):
+        others = np.arange(k) != j
+        guesses[j], weights[j], beyond[j] = _guesses(
+            shadows[j], shadows[others], inside[others], placebo
+        )
+        said[j, j] = weights[j] @ guesses[j]
+        for i in np.flatnonzero(others[:j]):
+            rest = others & (np.arange(k) != i)
+            for played, target_of in ((i, j), (j, i)):
+                guess, weight, _ = _guesses(shadows[played], shadows[rest], inside[rest], placebo)
+                said[target_of, played] = weight @ guess
+    own, own_weights, excess = _guesses(target, shadows, inside, placebo)
+    outside, within = (
+        float((weights * guesses)[side].sum() / max(weights[side].sum(), _TINY))
+        for side in (~held, held)
+    )
+    rates = (outside, within)
     share: Estimate | Skipped
-    if gap < _LEAST_GAP:
+    if within - outside < _LEAST_GAP:
         share = Skipped("share", "shadow models answer alike whether or not a record was used")
     else:
-        share = _inverse_prediction(own, guesses=guesses, true=true, level=level)
+        share = _inverse_prediction(
+            float(own_weights @ own),
+            said=said,
+            true=held.mean(axis=1),
+            rates=rates,
+            squares=float(np.mean(np.sum(weights**2, axis=1))),
+            n=len(own),
+            level=level,
+        )
     p_value: float | Skipped = Skipped("p-value", "needs a placebo of at least 2 records")
     if placebo.sum() >= 2:
         gaps = np.array([
@@ -202,8 +233,12 @@ def share_of_losses(
 
 def _guesses(
     losses: Floats, shadows: Floats, inside: Bools, placebo: Bools
-) -> tuple[Bools, Floats]:
-    """Return guesses about the owner's records, and all losses beyond those of models without."""
+) -> tuple[Bools, Floats, Floats]:
+    """Return guesses about the owner's records, their weights, and all losses beyond the usual.
+
+    Weights have the sum 1 and go by how far apart the mean losses with and without a record are.
+    The usual loss is the mean of models without the record.
+    """
     n_in = inside.sum(axis=0)
     n_out = len(shadows) - n_in
     mean_in, mean_out = (
@@ -217,32 +252,63 @@ def _guesses(
     mean_in = np.where(n_in > 0, mean_in, mean_out - usual)
     shift = float(np.median((losses - mean_out)[placebo])) if placebo.any() else 0.0
     guess = losses - shift < (mean_in + mean_out) / 2
-    return guess[~placebo], losses - mean_out
+    weight = np.maximum(mean_out - mean_in, 0)[~placebo]
+    weight = weight / weight.sum() if weight.any() else np.full(len(weight), 1 / len(weight))
+    return guess[~placebo], weight, losses - mean_out
 
 
-def _inverse_prediction(own: Bools, *, guesses: Bools, true: Floats, level: float) -> Estimate:
+def _inverse_prediction(
+    found: float,
+    *,
+    said: Floats,
+    true: Floats,
+    rates: tuple[float, float],
+    squares: float,
+    n: int,
+    level: float,
+) -> Estimate:
     """Return the share by inverse prediction from the shadow models' shares of guesses.
 
     The regression of guesses on shares is inverted: the interval holds all shares whose prediction
     interval contains the target's guesses.
     """
     k = len(true)
-    said = guesses.mean(axis=1)
-    centre = true.mean()
-    squares = float(np.sum((true - centre) ** 2))
-    slope = float(np.sum((true - centre) * said)) / squares
-    intercept = float(said.mean()) - slope * centre
-    rest = said - intercept - slope * true
-    error = np.sqrt(float(np.sum(rest**2)) / (k - 2))
-    found = float(own.mean())
-    # No less than the draw of as many guesses: a few shadow models may agree by chance.
-    share_of_guesses = np.clip(found, 1 / len(own), 1 - 1 / len(own))
-    error = max(error, float(np.sqrt(share_of_guesses * (1 - share_of_guesses) / len(own))) / 2)
-    width = float(student.ppf((1 + level) / 2, k - 2)) * error
+
+    def spread(share: Floats) -> Floats:
+        """Return the variance of guesses at a share if each were drawn with its rate."""
+        outside, inside = (rate * (1 - rate) for rate in rates)
+        # Weights of the records that are used differ from their number.
+        uneven = max(squares - 1 / n, 0) * share * (1 - share) * (rates[1] - rates[0]) ** 2
+        drawn = squares * ((1 - share) * outside + share * inside) + uneven
+        return np.asarray(np.maximum(drawn, _LEAST_SPREAD * squares / 4))
+
+    def line(guesses: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients of a weighted regression and their covariance per unit."""
+        design = np.column_stack([np.ones(len(shares)), shares])
+        per_unit = np.linalg.inv((design.T / spread(shares)) @ design)
+        return per_unit @ (design.T / spread(shares)) @ guesses, np.asarray(per_unit, np.float64)
+
+    def predicted(fitted: tuple[Floats, Floats], shares: Floats) -> tuple[Floats, Floats]:
+        """Return the guesses that a line predicts at shares, and their variance per unit."""
+        design = np.column_stack([np.ones(len(shares)), shares])
+        return design @ fitted[0], spread(shares) + np.sum((design @ fitted[1]) * design, axis=1)
+
+    # Errors of lines that do not know the model, nor does what the others of a line are held to:
+    # those of the models on the line are too small.
+    errors = []
+    for j in range(k):
+        others = np.arange(k) != j
+        expected, variance = predicted(line(said[j, others], true[others]), true[[j]])
+        errors.append(float((said[j, j] - expected[0]) ** 2 / variance[0]))
+    # A few shadow models may agree by chance.
+    scale = max(float(np.mean(errors)), _LEAST_SCALE)
+    fitted = line(np.diag(said), true)
     grid = np.linspace(0, 1, 1_001)
-    leeway = width * np.sqrt(1 + 1 / k + (grid - centre) ** 2 / squares)
-    held = grid[np.abs(found - intercept - slope * grid) <= leeway]
-    value = float(np.clip((found - intercept) / slope, 0, 1)) if slope > 0 else centre
+    expected, variance = predicted(fitted, grid)
+    leeway = float(student.ppf((1 + level) / 2, k - 2)) * np.sqrt(scale * variance)
+    held = grid[np.abs(found - expected) <= leeway]
+    intercept, slope = (float(x) for x in fitted[0])
+    value = float(np.clip((found - intercept) / slope, 0, 1)) if slope > 0 else float(true.mean())
     if not len(held):
         # A target beyond all shares: those as far from the nearest end as one model's error goes.
         reach = leeway[round(1_000 * value)] / abs(slope) if slope else 1.0
@@ -252,6 +318,6 @@ def _inverse_prediction(own: Bools, *, guesses: Bools, true: Floats, level: floa
         low=min(float(held[0]), value),
         high=max(float(held[-1]), value),
         level=level,
-        n=len(own),
+        n=n,
         method=f"inverse prediction from {k} shadow models",
     )
