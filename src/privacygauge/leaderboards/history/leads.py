@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import beta, binom, f
+from scipy.stats import beta, f
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.leaderboards.history.evidence import LEAP, NEAR_PERFECT, Detector, Evidence
-from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history.record import AUC, History
 from privacygauge.leaderboards.metrics import metric_named
 
 FEWEST = 5
@@ -92,8 +92,8 @@ def leaps(history: History) -> tuple[Evidence, ...]:
     if isinstance(found, Skipped):
         return ()
     # Bonferroni with weights 2^-j, a leader alone being as likely as all larger groups, for public
-    # and private scores each.
-    parts = 1 if history.private is None or history.n_private is None else 2
+    # and private scores and both together.
+    parts = _n_parts(history)
     # All larger groups are one: those without errors.
     powers = [2 ** min(len(test.accounts), TOGETHER + 1) for test in found]
     weighted = [
@@ -114,7 +114,19 @@ def _tests_of_leaders(history: History, detector: Detector) -> tuple[Evidence, .
         found += _far_ahead(
             history, history.private, private_points, detector=detector, where="in private "
         )
+        if detector is LEAP and _n_parts(history) > 2:
+            # Right answers of both parts add up: more points tell no errors from luck.
+            n = history.points + private_points
+            scores = (history.points * history.scores + private_points * history.private) / n
+            found += _far_ahead(history, scores, n, detector=detector, where="on all points ")
     return tuple(found)
+
+
+def _n_parts(history: History) -> int:
+    """Return how many sets of points leaps are looked for on."""
+    if history.private is None or history.private_points is None:
+        return 1
+    return 2 if metric_named(history.metric).worst is not None else 3
 
 
 def _far_ahead(
@@ -123,6 +135,9 @@ def _far_ahead(
     """Return one test for each number of leading accounts, by scores on n points."""
     m = len(history.names)
     lost, half, power = _losses(history, scores, n)
+    if history.metric == AUC and detector is LEAP:
+        # Half a pair: an area is no whole number of wrong points.
+        half /= n
     loss = metric_named(history.metric).worst is not None
     rows_of = [history.rows_of(code) for code in range(m)]
     best = np.array([rows[np.argmin(lost[rows])] for rows in rows_of])
@@ -157,8 +172,10 @@ def _far_ahead(
             spaced = float(f.sf(ratio, 2 * len(leading), 2 * len(later)))
             rate = min(1.0, float(errors[j]) / n)
             # Counting alone: so few errors at the next account's rate, corrected for m accounts.
-            # The mean loss of n points varies far less than by these factors.
-            counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
+            # The mean loss of n points varies far less than by these factors. Of areas the errors
+            # are the fewest points that lose so much, each behind all points of the other class;
+            # beta's tail is the binomial one, between whole errors too (Clopper and Pearson 1934).
+            counted = 0.0 if loss else float(beta.sf(rate, left + 1, n - left))
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
             # Whoever leaps in steps shows by the distance alone.
             share = 0.5 if known else _BY_DISTANCE
@@ -193,7 +210,8 @@ def _losses(history: History, scores: Floats, n: float) -> tuple[Floats, float, 
     best = [lost[history.rows_of(code)].min() for code in range(len(history.names))]
     # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
     half = min(0.5, _NO_LOSS * float(np.median(best)) * n) if loss else 0.5
-    return lost, half, 0.5 if kind in (*_SQUARED, "rmse") else 1.0
+    # Of an area's pairs both points must be unknown.
+    return lost, half, 0.5 if kind in (*_SQUARED, "rmse") else 2.0 if kind == AUC else 1.0
 
 
 def seen_from(history: History, level: float) -> float | None:
@@ -215,12 +233,12 @@ def seen_from(history: History, level: float) -> float | None:
     mean = max(float(later.mean()), 1e-12)
     loss = metric_named(history.metric).worst is not None
     rate = min(1.0, float(errors[0]) / n)
-    parts = 1 if history.private is None or history.n_private is None else 2
+    parts = _n_parts(history)
     for known in np.linspace(0.5, 1.0, 51):
         left = float(best[0]) * (1 - known) ** power
         ahead = float(errors[0]) / (left + half)
         spaced = float(f.sf(math.log(ahead) / mean, 2, 2 * len(later))) / _BY_DISTANCE
-        counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
+        counted = 0.0 if loss else float(beta.sf(rate, left + 1, n - left))
         if ahead >= _LEAP**power and 2 * parts * max(spaced, (m + 1) * counted) <= 1 - level:
             return float(known)
     return None
