@@ -175,12 +175,13 @@ def _far_ahead(
             # The mean loss of n points varies far less than by these factors. Of areas the errors
             # are the fewest points that lose so much, each behind all points of the other class;
             # beta's tail is the binomial one, between whole errors too (Clopper and Pearson 1934).
-            counted = 0.0 if loss else float(beta.sf(rate, left + 1, n - left))
+            rates = np.append(np.full(j, rate), np.minimum(1.0, errors[j:] / n))
+            counted = 0.0 if loss else float(beta.sf(rates, left + 1, n - left).sum())
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
             # Whoever leaps in steps shows by the distance alone.
             share = 0.5 if known else _BY_DISTANCE
             either = min(spaced / share, jump / (1 - share))
-            alone = max(min(1.0, either), min(1.0, m * counted))
+            alone = max(min(1.0, either), min(1.0, counted))
         found.append(
             Evidence(
                 detector=detector,
@@ -210,8 +211,7 @@ def _losses(history: History, scores: Floats, n: float) -> tuple[Floats, float, 
     best = [lost[history.rows_of(code)].min() for code in range(len(history.names))]
     # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
     half = min(0.5, _NO_LOSS * float(np.median(best)) * n) if loss else 0.5
-    # Of an area's pairs both points must be unknown.
-    return lost, half, 0.5 if kind in (*_SQUARED, "rmse") else 2.0 if kind == AUC else 1.0
+    return lost, half, 0.5 if kind in (*_SQUARED, "rmse") else 1.0
 
 
 def seen_from(history: History, level: float) -> float | None:
