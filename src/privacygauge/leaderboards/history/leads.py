@@ -42,6 +42,9 @@ one with 98% may be 12.
 """
 _LEAP = 2.0
 """Factor by which a leap leaves fewer errors than the next account has."""
+_LAST_OF_SEVERAL = 1.5
+"""The same factor for the last of several accounts, which may know fewer labels than the others.
+"""
 _BY_DISTANCE = 0.9
 """Share of a leap's level that is spent on its distance, and not on its being made at once."""
 _SQUARED = ("mse", "brier", "r2")
@@ -79,14 +82,20 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
 def leaps(history: History) -> tuple[Evidence, ...]:
     """Test the best account, and the best two to ten, for far fewer errors than the next one's.
 
-    The tests are those of `near_perfect` without its conditions for known labels. Each of j
-    accounts must leave at most half of the next account's errors, and the best of them one in
-    ``2 j``: a better method that was made public has followers. The steps of all j accounts count,
-    since those that know more labels each than the one before leave no large step behind the last.
+    The tests are those of `near_perfect` without its conditions for known labels. An account must
+    leave at most half of the next one's errors. Of j accounts the last must leave at most two
+    thirds, and the best one in ``2 j``: a better method that was made public has followers. The
+    steps of all j accounts count, since those that know more labels each than the one before leave
+    no large step behind the last.
     Errors that are roots of squares are compared by their squares: who knows half of the numbers
     has half of those. More than ten accounts, up to half of all, are tested where none of them has
-    an error. Of all numbers of accounts, and of public and private scores, the clearest is
-    returned.
+    an error. Of all numbers of accounts, and of public scores, private ones and, where errors are
+    counted, both together, the clearest is returned.
+
+    Counting alone must not explain it either: accounts at their own rates of errors, and the
+    leading ones at the next account's, would have so few with small probability. An area under the
+    curve that loses a share of the pairs may have that share of the smaller class wrong, and no
+    more: a test that holds for all models cannot see perfect areas where the others are .999.
     """
     found = _tests_of_leaders(history, LEAP)
     if isinstance(found, Skipped):
@@ -163,7 +172,10 @@ def _far_ahead(
         # Half an answer more: whole answers are floats here.
         nearly = left <= _NEARLY * n + 0.5 and beta.ppf(0.95, left + 1, n - left) <= _AT_MOST
         nearly = nearly or not known or loss
-        fewer = least * (max(1.0, j / _FRIENDS) if known else 1.0)
+        if known:
+            fewer = least * max(1.0, j / _FRIENDS)
+        else:
+            fewer = least if j == 1 else _LAST_OF_SEVERAL**power
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
         ahead = errors[j] >= fewer * errors[j - 1]
         if nearly and ahead and (known or errors[j] >= (_LEAP * j) ** power * errors[0]):
