@@ -104,7 +104,9 @@ def areas(rng, strength, *, leaked=False):
             sent = truth + growth * wide * (own + 0.4 * rng.normal(size=3_000))
             if leaked and team == 3 and growth == 1.0:
                 sent = truth
-            rows.append([metric_named("auc").score(sent[of], truth[of]) for of in (public, ~public)])
+            rows.append(
+                [metric_named("auc").score(sent[of], truth[of]) for of in (public, ~public)]
+            )
     shown, private = np.array(rows).T
     history = in_time(None, np.repeat(np.arange(10), 12), shown, n=1_000, metric="auc")
     return replace(history, private=private, n_private=2_000, n_smaller=500)
