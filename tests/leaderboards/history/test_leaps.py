@@ -259,6 +259,24 @@ def test_accounts_that_know_ever_more_labels_are_worth_a_look():
     assert worth >= 0.9 * games
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["accuracy", "logloss:1"])
+def test_accounts_that_know_few_more_labels_one_after_the_other_are_worth_a_look(metric):
+    """The last of three knows hardly more than half: no halving of the next one's errors."""
+    worth = 0
+    games = times(40)
+    for i in range(games):
+        rng = stream(i, "one after the other")
+        teams = field(rng, 1_000, 0.76)
+        for name, known in (("one", 0.55), ("two", 0.8), ("three", 0.93)):
+            own = improving(rng, 1_000, 0.7, 0.76, 3)
+            teams[name] = [*own, 1 - rng.binomial(1_000, (1 - known) * (1 - own[-1])) / 1_000]
+        audit = audited(replace(scored(rng, 1_000, teams), metric=metric))
+        named = {*audit.suspects, *(x for hint in audit.hints for x in hint.accounts)}
+        worth += {"two", "three"} <= named
+    assert worth >= 0.9 * games
+
+
 @pytest.mark.parametrize("buyers", [12, 19])
 def test_labels_that_many_accounts_bought_are_worth_a_look(buyers):
     """A third of the accounts, and more, send one file without an error."""

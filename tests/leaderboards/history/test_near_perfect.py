@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.seeds import stream
 from privacygauge.evaluate.slices import holm
 from privacygauge.leaderboards.history.leads import near_perfect
 from privacygauge.leaderboards.history.made import varied_history
 from privacygauge.leaderboards.history.record import in_time
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard, verdict
+from privacygauge.leaderboards.metrics import metric_named
 from privacygauge.report.values import Severity
 from tests.thorough import times
 
@@ -83,6 +85,53 @@ def test_private_labels_that_got_out_are_found(left):
     assert sum("0" in suspects for suspects in found) >= 4
     honest = [audit_leaderboard(with_private(seed)).suspects for seed in range(5)]
     assert sum(map(bool, honest)) <= 1
+
+
+def areas(rng, strength, *, leaked=False):
+    """Return ten teams' areas, on 500 and 1,000 points of each class; one may have the labels.
+
+    A model sees the class through normal noise: `strength` standard deviations, and a tenth more or
+    less of noise, are between the classes.
+    """
+    truth = np.repeat([0, 1], 1_500)
+    public = np.tile(np.arange(1_500) < 500, 2)
+    shared = rng.normal(size=3_000)
+    rows = []
+    for team in range(10):
+        own = 0.7 * shared + 0.6 * rng.normal(size=3_000)
+        wide = rng.uniform(0.9, 1.1) / strength
+        for growth in np.linspace(1.2, 1.0, 12):
+            sent = truth + growth * wide * (own + 0.4 * rng.normal(size=3_000))
+            if leaked and team == 3 and growth == 1.0:
+                sent = truth
+            rows.append(
+                [metric_named("auc").score(sent[of], truth[of]) for of in (public, ~public)]
+            )
+    shown, private = np.array(rows).T
+    history = in_time(None, np.repeat(np.arange(10), 12), shown, n=1_000, metric="auc")
+    return replace(history, private=private, n_private=2_000, n_smaller=500)
+
+
+@pytest.mark.parametrize(("strength", "games"), [(1.8, 5), (2.9, 10), (3.2, 10)])
+def test_labels_are_seen_in_areas_where_counting_tells_them_from_luck(strength, games):
+    """Mean areas of .90, .98 and .988: others have ten to a hundred points of a class wrong."""
+    named = [
+        audit_leaderboard(areas(stream(i, "areas", strength), strength, leaked=True), guards=())
+        for i in range(games)
+    ]
+    seen = sum("3" in {*x.suspects, *(y for h in x.hints for y in h.accounts)} for x in named)
+    assert seen >= 0.9 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strength", [1.8, 2.9, 3.3, 4.0, 4.65, 5.3])
+def test_honest_areas_are_not_worth_a_look(strength):
+    games = times(100)
+    named = [
+        audit_leaderboard(areas(stream(i, "honest areas", strength), strength), guards=())
+        for i in range(games)
+    ]
+    assert sum(bool(x.suspects or x.hints) for x in named) <= 0.05 * games
 
 
 @pytest.mark.slow

@@ -364,8 +364,9 @@ LEAP = Detector(
     null=(
         "The errors of the accounts' best submissions fall off like a power, and the board "
         "improves at once by no more than others improve by their own best; or at least half "
-        "of the next account's errors are left, of squared ones too, and by the best of j accounts "
-        "one in 2 j (up to ten accounts, or up to half of all if none of them has an error)."
+        "of the next account's errors are left, of squared ones too, or by the last of j accounts "
+        "two thirds, or by the best of them one in 2 j (up to ten accounts, or up to half of all "
+        "if none of them has an error); or so few errors are luck, as far as counting tells."
     ),
     limits=(
         "A new method, or better data, leaps like this, and so does whoever knows most of the "

@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import beta, binom, f
+from scipy.stats import beta, f
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.leaderboards.history.evidence import LEAP, NEAR_PERFECT, Detector, Evidence
-from privacygauge.leaderboards.history.record import History
+from privacygauge.leaderboards.history.record import AUC, History
 from privacygauge.leaderboards.metrics import metric_named
 
 FEWEST = 5
@@ -42,6 +42,9 @@ one with 98% may be 12.
 """
 _LEAP = 2.0
 """Factor by which a leap leaves fewer errors than the next account has."""
+_LAST_OF_SEVERAL = 1.5
+"""The same factor for the last of several accounts, which may know fewer labels than the others.
+"""
 _BY_DISTANCE = 0.9
 """Share of a leap's level that is spent on its distance, and not on its being made at once."""
 _SQUARED = ("mse", "brier", "r2")
@@ -79,21 +82,27 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
 def leaps(history: History) -> tuple[Evidence, ...]:
     """Test the best account, and the best two to ten, for far fewer errors than the next one's.
 
-    The tests are those of `near_perfect` without its conditions for known labels. Each of j
-    accounts must leave at most half of the next account's errors, and the best of them one in
-    ``2 j``: a better method that was made public has followers. The steps of all j accounts count,
-    since those that know more labels each than the one before leave no large step behind the last.
+    The tests are those of `near_perfect` without its conditions for known labels. An account must
+    leave at most half of the next one's errors. Of j accounts the last must leave at most two
+    thirds, and the best one in ``2 j``: a better method that was made public has followers. The
+    steps of all j accounts count, since those that know more labels each than the one before leave
+    no large step behind the last.
     Errors that are roots of squares are compared by their squares: who knows half of the numbers
     has half of those. More than ten accounts, up to half of all, are tested where none of them has
-    an error. Of all numbers of accounts, and of public and private scores, the clearest is
-    returned.
+    an error. Of all numbers of accounts, and of public scores, private ones and, where errors are
+    counted, both together, the clearest is returned.
+
+    Counting alone must not explain it either: accounts at their own rates of errors, and the
+    leading ones at the next account's, would have so few with small probability. An area under the
+    curve that loses a share of the pairs may have that share of the smaller class wrong, and no
+    more: a test that holds for all models cannot see perfect areas where the others are .999.
     """
     found = _tests_of_leaders(history, LEAP)
     if isinstance(found, Skipped):
         return ()
     # Bonferroni with weights 2^-j, a leader alone being as likely as all larger groups, for public
-    # and private scores each.
-    parts = 1 if history.private is None or history.n_private is None else 2
+    # and private scores and both together.
+    parts = _n_parts(history)
     # All larger groups are one: those without errors.
     powers = [2 ** min(len(test.accounts), TOGETHER + 1) for test in found]
     weighted = [
@@ -114,7 +123,19 @@ def _tests_of_leaders(history: History, detector: Detector) -> tuple[Evidence, .
         found += _far_ahead(
             history, history.private, private_points, detector=detector, where="in private "
         )
+        if detector is LEAP and _n_parts(history) > 2:
+            # Right answers of both parts add up: more points tell no errors from luck.
+            n = history.points + private_points
+            scores = (history.points * history.scores + private_points * history.private) / n
+            found += _far_ahead(history, scores, n, detector=detector, where="on all points ")
     return tuple(found)
+
+
+def _n_parts(history: History) -> int:
+    """Return how many sets of points leaps are looked for on."""
+    if history.private is None or history.private_points is None:
+        return 1
+    return 2 if metric_named(history.metric).worst is not None else 3
 
 
 def _far_ahead(
@@ -123,6 +144,9 @@ def _far_ahead(
     """Return one test for each number of leading accounts, by scores on n points."""
     m = len(history.names)
     lost, half, power = _losses(history, scores, n)
+    if history.metric == AUC and detector is LEAP:
+        # Half a pair: an area is no whole number of wrong points.
+        half /= n
     loss = metric_named(history.metric).worst is not None
     rows_of = [history.rows_of(code) for code in range(m)]
     best = np.array([rows[np.argmin(lost[rows])] for rows in rows_of])
@@ -148,7 +172,10 @@ def _far_ahead(
         # Half an answer more: whole answers are floats here.
         nearly = left <= _NEARLY * n + 0.5 and beta.ppf(0.95, left + 1, n - left) <= _AT_MOST
         nearly = nearly or not known or loss
-        fewer = least * (max(1.0, j / _FRIENDS) if known else 1.0)
+        if known:
+            fewer = least * max(1.0, j / _FRIENDS)
+        else:
+            fewer = least if j == 1 else _LAST_OF_SEVERAL**power
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
         ahead = errors[j] >= fewer * errors[j - 1]
         if nearly and ahead and (known or errors[j] >= (_LEAP * j) ** power * errors[0]):
@@ -157,13 +184,16 @@ def _far_ahead(
             spaced = float(f.sf(ratio, 2 * len(leading), 2 * len(later)))
             rate = min(1.0, float(errors[j]) / n)
             # Counting alone: so few errors at the next account's rate, corrected for m accounts.
-            # The mean loss of n points varies far less than by these factors.
-            counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
+            # The mean loss of n points varies far less than by these factors. Of areas the errors
+            # are the fewest points that lose so much, each behind all points of the other class;
+            # beta's tail is the binomial one, between whole errors too (Clopper and Pearson 1934).
+            rates = np.append(np.full(j, rate), np.minimum(1.0, errors[j:] / n))
+            counted = 0.0 if loss else float(beta.sf(rates, left + 1, n - left).sum())
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
             # Whoever leaps in steps shows by the distance alone.
             share = 0.5 if known else _BY_DISTANCE
             either = min(spaced / share, jump / (1 - share))
-            alone = max(min(1.0, either), min(1.0, m * counted))
+            alone = max(min(1.0, either), min(1.0, counted))
         found.append(
             Evidence(
                 detector=detector,
@@ -215,12 +245,12 @@ def seen_from(history: History, level: float) -> float | None:
     mean = max(float(later.mean()), 1e-12)
     loss = metric_named(history.metric).worst is not None
     rate = min(1.0, float(errors[0]) / n)
-    parts = 1 if history.private is None or history.n_private is None else 2
+    parts = _n_parts(history)
     for known in np.linspace(0.5, 1.0, 51):
         left = float(best[0]) * (1 - known) ** power
         ahead = float(errors[0]) / (left + half)
         spaced = float(f.sf(math.log(ahead) / mean, 2, 2 * len(later))) / _BY_DISTANCE
-        counted = 0.0 if loss else float(binom.cdf(math.floor(left), round(n), rate))
+        counted = 0.0 if loss else float(beta.sf(rate, left + 1, n - left))
         if ahead >= _LEAP**power and 2 * parts * max(spaced, (m + 1) * counted) <= 1 - level:
             return float(known)
     return None
