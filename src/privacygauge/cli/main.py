@@ -105,7 +105,7 @@ def command_of(app: typer.Typer) -> Any:
     return found
 
 
-def refuse_repeated(app: Command, flags: Collection[str]) -> None:
+def refuse_repeated(app: Any, flags: Collection[str]) -> None:
     """Make a command, or all commands of a group, refuse a second file for these options.
 
     The last would be taken otherwise, and the others left out without a word. Of numbers and names
