@@ -54,7 +54,8 @@ def test_every_measure_and_the_page_are_in_the_run(mlflow, audit, tmp_path):
     assert logged["privacy/auc.low"] > 0.5
     assert "privacy/tpr_at_0.01" in logged
     assert run.data.tags["privacy.classifier.verdict"] == audit.report().verdict.headline
-    path = mlflow.artifacts.download_artifacts(f"runs:/{run_id}/privacy/classifier", dst_path=str(tmp_path))
+    kept = f"runs:/{run_id}/privacy/classifier"
+    path = mlflow.artifacts.download_artifacts(kept, dst_path=str(tmp_path))
     assert audit.report().verdict.headline in (Path(path) / "report.html").read_text(
         encoding="utf-8"
     )
@@ -96,22 +97,24 @@ def test_a_second_audit_in_a_run_replaces_nothing_of_the_first(mlflow, audit):
 
 @pytest.mark.parametrize("error", ["module", "store"])
 def test_a_store_that_cannot_be_used_is_a_line_with_the_way_out(audit, monkeypatch, error):
-    class MlflowException(Exception):
+    class StoreError(Exception):
         pass
 
     def start_run():
-        raise ModuleNotFoundError("No module named 'alembic'") if error == "module" else (
-            MlflowException("The filesystem backend is\n in maintenance mode")
+        raise (
+            ModuleNotFoundError("No module named 'alembic'")
+            if error == "module"
+            else (StoreError("The filesystem backend is\n in maintenance mode"))
         )
 
     fake = SimpleNamespace(
         active_run=lambda: None,
         start_run=start_run,
         get_tracking_uri=lambda: "sqlite:///mlflow.db",
-        exceptions=SimpleNamespace(MlflowException=MlflowException),
+        exceptions=SimpleNamespace(MlflowException=StoreError),
     )
     monkeypatch.setitem(sys.modules, "mlflow", fake)
-    with pytest.raises(InputError, match="sqlite:///mlflow.db .*MLFLOW_TRACKING_URI") as found:
+    with pytest.raises(InputError, match=r"sqlite:///mlflow.db .*MLFLOW_TRACKING_URI") as found:
         pg.hooks.log_to_mlflow(audit)
     assert "\n" not in str(found.value)
 

@@ -506,8 +506,8 @@ def test_reports_without_a_folder_are_named_by_title_and_date(tmp_path, monkeypa
     names = ["Audit of a classifier (2026-01-01)", "Second | try (2026-01-02)"]
     assert [x.name for x in found.versions] == ([names[0], "newer"] if by_folder else names)
     assert "files" not in found.report().verdict.headline
+    old.write_text("{")
     with pytest.raises(InputError, match="damaged"):
-        old.write_text("{")
         pg.compare_reports(["report.json", path])
 
 

@@ -37,8 +37,8 @@ def log_to_wandb(audit: Reported, prefix: str = "privacy") -> str:
     -----
     Numbers have the names that `log_to_mlflow` gives them, in the run's summary, where
     ``PREFIX/KIND/verdict`` is the verdict. The page is logged as ``PREFIX/KIND/report``, and
-    ``report.json`` is an artefact of the type ``privacy-audit``. Rows of single records are not logged. Unless the
-    run is offline, all of it is sent to the server of the run.
+    ``report.json`` is an artefact of the type ``privacy-audit``. Rows of single records are not
+    logged. Unless the run is offline, all of it is sent to the server of the run.
     """
     try:
         wandb = import_module("wandb")
