@@ -78,7 +78,7 @@ def _named_alone(path: Path) -> Iterator[None]:
 
 
 def report_words(path: Path) -> str:
-    """Return what a dropped ``report.json`` says that it is: its title, date and verdict."""
+    """Return title, date and verdict of a dropped ``report.json``."""
     from privacygauge.releases.comparison.versions import title_and_date
 
     content = read_json(path, "report")

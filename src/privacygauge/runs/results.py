@@ -129,7 +129,7 @@ _PATIENCE = 3.0
 
 
 def folder_path(directory: str | PathLike[str]) -> Path:
-    """Return the path of a folder to write to; what is no path is refused in one line."""
+    """Return the path of a folder to write to; anything else is refused in one line."""
     if not isinstance(directory, str | PathLike):
         raise InputError(f"directory must be a path of a folder, got {directory!r:.60}")
     return Path(directory)
