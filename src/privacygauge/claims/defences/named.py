@@ -144,6 +144,8 @@ def any_defence_named(text: str, delta: float | None = None) -> Defence | Traini
     """Return the defence on answers or at training that `text` names."""
     if is_at_training(text):
         return training_defence_named(text, delta)
+    if text.partition(":")[0] in _ON_ANSWERS:
+        return defence_named(text)
     # One of another package may be of either sort.
     return _from_text(_ON_ANSWERS, text, f"{TRAINING_DEFENCES}, {DEFENCES}")
 
