@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
+from privacygauge.cli.commands import COMMANDS
 from tests.leaderboards.server.conftest import cluster  # noqa: F401  # a fixture
 from tests.test_docs import blocks
 from tests.thorough import only_thorough
@@ -104,6 +105,34 @@ def test_the_action_keeps_no_table_of_records():
     )
     assert "parquet" not in kept
     assert "*" not in kept
+    names = {Path(line.strip()).name for line in kept.splitlines()}
+    # Rows of records stay with their owner: also removal.csv, which says who was removed.
+    written = {
+        name for one in COMMANDS for name in one.files if name.endswith((".html", ".json", ".csv"))
+    }
+    assert names == written - {"removal.csv"} | {f"register.{x}" for x in ("html", "json", "csv")}
+
+
+def test_the_summary_of_the_action_says_what_a_register_found(tmp_path):
+    (tmp_path / "out").mkdir()
+    document = {"title": "Register", "verdict": {"headline": "# No\nleak", "sentences": ["Two."]}}
+    (tmp_path / "out" / "register.json").write_text(json.dumps(document), encoding="utf-8")
+    steps = read("action.yml")["runs"]["steps"]
+    (script,) = (step["run"] for step in steps if step.get("name") == "Summary")
+    place = tmp_path / "privacygauge" / "bin"
+    place.mkdir(parents=True)
+    (place / "python").symlink_to(sys.executable)
+    summary = tmp_path / "summary.md"
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        env=bare(OUT="out", RUNNER_TEMP=str(tmp_path), GITHUB_STEP_SUMMARY=str(summary)),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.returncode, done.stderr
+    assert summary.read_text().splitlines() == ["    Register", "    ", "    # No leak", "    Two."]
 
 
 def test_hooks_begin_with_commands_that_there_are():

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.claims.defences.named import defence_named
+from privacygauge.claims.defences.defence import LabelOnly
+from privacygauge.claims.defences.named import any_defence_named, defence_named
 from privacygauge.classifiers.suite import chosen_attacks, prediction_attacks
 from privacygauge.errors import InputError
 from privacygauge.leaderboards.guards import guard_named
@@ -77,6 +78,7 @@ def run(installed, tmp_path):
 
 
 GENERATOR = ("--targets", "2", "--shadows", "4", "--tests", "4", "--size", "40")
+TRAINED = "defences of trainings"
 USED = {
     "attacks": ("classifier", "target.npz", "--attacks", "mean-confidence,margin"),
     "models": (
@@ -84,6 +86,10 @@ USED = {
         *("--shadows", "2", "--out", "out"),
     ),
     "defences": ("defend", "target.npz", "--shadow", "shadow.npz", "--defence", "damped:0.5"),
+    TRAINED: (
+        *("defend", "--data", "people.csv", "--label", "sick", "--shadows", "2"),
+        *("--model", "naive-bayes", "--defence", "damped:0.5"),
+    ),
     "generators": ("synthetic", "people.csv", "--generator", "shuffled", *GENERATOR),
     "guards": (
         *("holdout", "attack", "--labels", "labels.npy", "--queries", "20"),
@@ -99,7 +105,7 @@ def test_what_a_package_adds_is_used_by_name(run, kind, tmp_path):
     done = run(*USED[kind], *([] if "--out" in USED[kind] else ["--out", "out"]))
     assert not done.returncode, done.stderr
     text = (tmp_path / "out" / "report.json").read_text(encoding="utf-8")
-    names = {"attacks": ("mean-confidence", "margin"), "audits": ("copies",)}
+    names = {"attacks": ("mean-confidence", "margin"), "audits": ("copies",), TRAINED: ("damped",)}
     for name in names.get(kind, (NAMED.get(kind, ""),)):
         assert name in text
     if kind == "models":
@@ -126,11 +132,37 @@ def added(monkeypatch):
 
     known = {}
 
-    def entry_points(group, name):
-        return [EntryPoint(name, value, group) for value in known.get((group, name), ())]
+    def entry_points(group, name=None):
+        return [
+            EntryPoint(one, value, of)
+            for (of, one), values in known.items()
+            for value in values
+            if of == group and name in (None, one)
+        ]
 
     monkeypatch.setattr(plugins, "entry_points", entry_points)
     return known
+
+
+def test_what_is_added_is_listed_where_a_name_is_unknown(added):
+    calls = {
+        "guards": guard_named,
+        "defences": any_defence_named,
+        "generators": as_generator,
+        "attacks": lambda name: chosen_attacks([name], prediction_attacks()),
+    }
+    for kind in calls:
+        added[f"privacygauge.{kind}", f"added-{kind}"] = ["no_such_module:X"]
+    added["privacygauge.signals", "added-signals"] = ["no_such_module:X"]
+    for kind, named in calls.items():
+        with pytest.raises(InputError, match=f"added-{kind}") as error:
+            named("nothing-known")
+        assert ("added-signals" in str(error.value)) == (kind == "attacks")
+
+
+def test_a_defence_of_another_package_is_taken_with_models_to_train(added):
+    added["privacygauge.defences", "damped"] = ["tests.test_plugins:LabelOnly"]
+    assert any_defence_named("damped") == LabelOnly()
 
 
 def test_two_packages_with_one_name_are_refused(added):

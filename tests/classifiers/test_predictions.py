@@ -6,6 +6,7 @@ from privacygauge.classifiers.attacked import without_own_rows
 from privacygauge.classifiers.files import as_predictions
 from privacygauge.classifiers.predictions import Predictions, blocks_of, predictions
 from privacygauge.errors import InputError
+from privacygauge.scores.table import Roles, as_scores
 from tests.classifiers.made import logits_labels_member, softmax
 
 GOOD = {"probs": [[0.5, 0.5], [0.9, 0.1]], "labels": [0, 1], "member": [1, 0]}
@@ -145,3 +146,29 @@ def test_probabilities_of_a_quantised_model_are_read(k, form, tmp_path):
     np.testing.assert_allclose(found.values, bytes_ / 255, atol=1e-12)
     assert not found.logits
     assert any("bytes" in note for note in found.notes) == (form != "shares")
+
+
+def test_columns_whose_indexes_are_in_another_order_are_refused():
+    names = [f"p{i}" for i in range(6)]
+    probs = pd.DataFrame(np.tile([0.25, 0.75], (6, 1)), index=names)
+    member = np.arange(6) < 3
+    labels = pd.Series([0, 1, 0, 1, 0, 1], index=names)
+    found = predictions(probs=probs, labels=labels, member=member)
+    assert found.labels.tolist() == labels.tolist()
+    turned = labels[::-1]
+    for given in (
+        {"labels": turned, "member": member},
+        {"labels": labels, "member": pd.Series(member, names[::-1])},
+        {"labels": labels, "member": member, "unit": pd.Series(range(6), names[::-1])},
+        {"labels": labels, "member": member, "columns": {"age": turned}},
+    ):
+        with pytest.raises(InputError, match="the same labels in another order: bring") as error:
+            predictions(probs=probs, **given)
+        assert "\n" not in str(error.value)
+    # Of other labels, and as arrays, they go together by position.
+    others = pd.Series(turned.to_numpy(), index=range(6))
+    for by_position in (others, turned.to_numpy(), list(turned)):
+        found = predictions(probs=probs, labels=by_position, member=member)
+        assert found.labels.tolist() == turned.tolist()
+    with pytest.raises(InputError, match="the indexes of score and member"):
+        as_scores({"score": labels, "member": turned.astype(bool)}, "target", Roles())

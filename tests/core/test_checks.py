@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core import checks
+from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 
 
@@ -121,3 +122,10 @@ def test_the_level_comes_back_and_may_have_another_name() -> None:
 def test_classes_begin_at_zero() -> None:
     assert checks.classes([0, 2], "x").tolist() == [0, 2]
     assert checks.classes([], "x").tolist() == []
+
+
+@pytest.mark.parametrize("value", [Estimate(0.5, 0.4, 0.6, 0.95, 9, "made up"), "0.5", [0.5]])
+def test_what_turns_to_float_is_no_number_for_that(value) -> None:
+    with pytest.raises(InputError, match="level must be a number in"):
+        checks.level(value)
+    assert checks.level(np.float32(0.5)) == 0.5

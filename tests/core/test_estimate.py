@@ -4,7 +4,10 @@ import copy
 import pickle
 from dataclasses import FrozenInstanceError, asdict, replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
@@ -34,6 +37,19 @@ def test_the_level_is_checked() -> None:
         Estimate(0.5, 0.0, 1.0, 95, 10, "made up")
 
 
+@given(
+    ends=st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3).map(sorted),
+    spec=st.sampled_from([".2f", ".1%", "+.3g", ">12.4f", "012.3e", "g"]),
+)
+def test_an_estimate_is_turned_to_float_and_formatted_by_its_value(ends, spec):
+    low, value, high = ends
+    estimate = Estimate(value, low, high, 0.95, 10, "made up")
+    assert float(estimate) == np.float64(estimate) == value
+    assert format(estimate, spec) == format(value, spec)
+    assert f"{estimate}" == str(estimate) == repr(estimate)
+    assert np.asarray([estimate, estimate], float).tolist() == [value, value]
+
+
 LEFT_OUT = Skipped("neural", "needs the full prediction vectors")
 
 
@@ -43,6 +59,10 @@ def test_a_skipped_result_says_why_it_lacks_what_was_asked_for():
         LEFT_OUT.value  # noqa: B018
     with pytest.raises(TypeError, match=f"{why}, so it holds no results"):
         _play, _evaluation = LEFT_OUT
+    for number in (float, "{:.2f}".format):
+        with pytest.raises(TypeError, match=f"{why}, so it is not a number"):
+            number(LEFT_OUT)
+    assert f"{LEFT_OUT}" == str(LEFT_OUT)
     assert not hasattr(LEFT_OUT, "value")
     assert getattr(LEFT_OUT, "value", None) is None
 

@@ -41,7 +41,7 @@ def test_the_numbers_and_the_page_are_in_the_run(audit, tmp_path, monkeypatch, a
         assert run_id == begun.id
         numbers = tracked_numbers(audit.report(), "privacy")
         assert {name: begun.summary[name] for name in numbers} == numbers
-        assert begun.summary["privacy/verdict"] == audit.report().verdict.headline
+        assert begun.summary["privacy/classifier/verdict"] == audit.report().verdict.headline
         begun.finish()
     assert wandb.run is None
     assert [*tmp_path.glob(f"wandb/offline-run-*-{run_id}/*.wandb")]

@@ -20,6 +20,7 @@ import pytest
 from privacygauge.local_page import server as serving
 from privacygauge.local_page.server import Page
 from tests.local_page.everyday import BROKEN, BROKEN_LATER, EVERYDAY, csv, losses, predictions
+from tests.releases.documents import document, estimate, number
 
 SECONDS = 120
 """Longest time of an audit here."""
@@ -65,7 +66,7 @@ class Browser:
             "Content-Type: application/octet-stream\r\n\r\n".encode()
             + content
             + b"\r\n"
-            for name, content in files.items()
+            for name, content in (files.items() if isinstance(files, dict) else files)
         ]
         kind = "multipart/form-data; boundary=x"
         return self.ask("POST", "/drops", b"".join(parts) + b"--x--\r\n", Content_Type=kind)
@@ -173,6 +174,41 @@ def test_reports_that_were_made_are_read_and_compared(browser, page):
     assert page.drops[3].found[0][0] == "compare"
     assert not said(browser.audited(two, old="v1.json"))
     assert not said(browser.audited(two, **{"as": "1"}))
+
+
+def test_two_reports_of_one_name_are_told_apart(browser, tmp_path):
+    reports = {}
+    for day, value in ((1, 0.6), (2, 0.8)):
+        found = estimate(value, value - 0.03, value + 0.03, n=1000)
+        one = document(
+            "classifier", "small", number("accuracy", found, f"{value}; {value - 0.03} to 0.9")
+        )
+        one |= {"title": "Audit of <a> classifier", "made": f"2026-01-0{day}"}
+        reports[day] = json.dumps(one).encode()
+    place = placed(browser.drop([("report.json", reports[1]), ("report.json", reports[2])]))
+    asks = browser.ask("GET", place)[2]
+    for name, day in (("report.json", 1), ("report (2).json", 2)):
+        told = f"Audit of &lt;a&gt; classifier (2026-01-0{day}): {one['verdict']['headline']}"
+        assert f'value="{name}">{name}: {told}</option>' in asks
+    assert not said(browser.audited(place, old="report.json"))
+    found = json.loads(browser.ask("GET", f"{place}/report.json?save=1")[2])
+    newer, older = (f"Audit of <a> classifier (2026-01-0{day})" for day in (2, 1))
+    assert found["about"]["audited"].startswith(f"{older}, {newer}: ")
+    assert "files" not in found["verdict"]["headline"]
+
+
+@pytest.mark.slow
+def test_the_command_line_says_which_columns_had_another_name(browser):
+    place = placed(browser.drop({"t.csv": csv(losses().rename(columns={"member": "seen"}))}))
+    first = browser.ask("GET", place)[2]
+    result = browser.audited(place, **{**asked(first), "member": "seen"})
+    assert not said(result)
+    shown = re.search("The same from the command line.*?</details>", result, re.DOTALL)[0]
+    assert "<bdi>seen</bdi> to <bdi>member</bdi>" in shown
+    place = placed(browser.drop({"t.csv": csv(losses())}))
+    result = browser.audited(place, **asked(browser.ask("GET", place)[2]))
+    shown = re.search("The same from the command line.*?</details>", result, re.DOTALL)[0]
+    assert "Rename" not in shown
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -489,3 +489,30 @@ def test_people_that_an_array_names_are_paired(tmp_path, of):
         pg.audit_classifier(given, attacks=["confidence"]).write(tmp_path / name)
     found = pg.compare_reports([tmp_path / "old", tmp_path / "new"])
     assert {x.found.shared for x in found.last.measures if x.name == "auc"} == {30}
+
+
+@pytest.mark.parametrize("second", ["report (2).json", "report(1).json", "report.json"])
+def test_reports_without_a_folder_are_named_by_title_and_date(tmp_path, monkeypatch, second):
+    told = [{"title": "Audit of a classifier", "made": f"2026-01-0{day}"} for day in (1, 2)]
+    old = made(tmp_path, "files", accuracy(0.6), **told[0]) / "report.json"
+    new = made(tmp_path, "newer", accuracy(0.8), **{**told[1], "name": "Second | try"})
+    monkeypatch.chdir(old.parent)
+    path = "../newer/report.json"
+    if second != "report.json":
+        (new / "report.json").rename(second)
+        path = second
+    found = pg.compare_reports(["report.json", path])
+    by_folder = second == "report.json"
+    names = ["Audit of a classifier (2026-01-01)", "Second | try (2026-01-02)"]
+    assert [x.name for x in found.versions] == ([names[0], "newer"] if by_folder else names)
+    assert "files" not in found.report().verdict.headline
+    old.write_text("{")
+    with pytest.raises(InputError, match="damaged"):
+        pg.compare_reports(["report.json", path])
+
+
+def test_reports_of_one_title_and_date_keep_the_names_of_their_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(made(tmp_path, "files", accuracy(0.6)))
+    (made(tmp_path, "newer", accuracy(0.8)) / "report.json").rename("report (2).json")
+    found = pg.compare_reports(["report (2).json", "report.json"])
+    assert [x.name for x in found.versions] == ["report (2)", "report"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from privacygauge.classifiers.audit.result import Audit
-from privacygauge.errors import OutputError
+from privacygauge.errors import InputError, OutputError
 from privacygauge.report import render
 from privacygauge.report.grades import UNTOLD
 from privacygauge.runs.results import LIST
@@ -43,6 +44,12 @@ def test_numbers_of_an_audit_that_tells_nothing_are_called_no_finding(findings: 
         assert text.count(render.NO_FINDING) == 1
         # Before the first number.
         assert text.index(render.NO_FINDING) < text.index(told.cards[0].label)
+
+
+@pytest.mark.parametrize("place", [None, 3, b"out"])
+def test_a_folder_that_is_no_path_is_refused_in_one_line(findings: Audit, place: object) -> None:
+    with pytest.raises(InputError, match=r"^directory must be a path of a folder, got"):
+        findings.write(place)  # type: ignore[arg-type]
 
 
 def printed(part: RenderableType) -> str:
@@ -81,3 +88,10 @@ def test_a_bad_place_is_refused_before_any_work(
     (tmp_path / "out").touch()
     with pytest.raises(OutputError, match="is a file"):
         findings.write(tmp_path / "out")
+
+
+def test_the_share_of_right_accusations_has_its_condition_in_every_form():
+    report = example().report()
+    for form in (render.summary(report), printed(render.terminal(report)), render.page(report)):
+        words = " ".join(re.sub("<[^>]*>", " ", form).split())
+        assert re.search(r"\u201cmember\u201d .{5,40}[Ii]f 1% of those asked about are memb", words)

@@ -20,6 +20,7 @@ from privacygauge.classifiers.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.named import import_object, names_code
+from privacygauge.runs.plugins import names_with_plugins
 from privacygauge.runs.source import Code, RecordedCode
 from privacygauge.runs.store import read_run
 
@@ -174,7 +175,7 @@ def trainer_named(name: str, run: Path | None) -> Trainer:
         named = Networks(LONG_2017 if name == "network" else SONG_MITTAL_2021_RELU)
     else:
         if ":" not in name:
-            known = ", ".join([*ESTIMATORS, *NETWORKS])
+            known = names_with_plugins("models", ", ".join([*ESTIMATORS, *NETWORKS]))
             raise InputError(
                 f"--model must be one of {known}, or FILE.py:NAME or MODULE:NAME of your own, got "
                 f"{name!r}"

@@ -191,7 +191,9 @@ def predictions(
         raise InputError(f"{name}: give either probs or logits, got {which}")
     kind = "probs" if logits is None else "logits"
     of_kind = f"{name}: {kind}"
-    array = np.asarray(probs if logits is None else logits)
+    given = {kind: probs if logits is None else logits, "labels": labels, "member": member}
+    checks.one_order({**given, "ids": ids, "unit": unit, **(columns or {})}, name)
+    array = np.asarray(given[kind])
     if array.ndim not in (2, 3) or array.shape[-1] < 2:
         raise InputError(
             f"{of_kind} must have the shape (n, k) with k >= 2 classes (or (n, q, k) for q "

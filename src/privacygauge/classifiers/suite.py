@@ -26,7 +26,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.rules import Cut, best_threshold
 from privacygauge.errors import InputError
-from privacygauge.runs.plugins import plugin
+from privacygauge.runs.plugins import names_with_plugins, plugin
 from privacygauge.runs.threads import limited_to
 
 if TYPE_CHECKING:
@@ -330,9 +330,9 @@ def chosen_attacks(
                 added.append(attack)
                 continue
             if not found:
-                raise InputError(
-                    f"attacks must be among {checks.short_list(known, len(known))}, got {name!r}"
-                )
+                listed = names_with_plugins("attacks", ", ".join(known))
+                listed = names_with_plugins("signals", listed)
+                raise InputError(f"attacks must be among {listed}, got {name!r}")
             names |= dict.fromkeys(found)
     attacks = [attack for attack in suite if attack.name in names]
     attacks += [*added, *(attack for attack in chosen if not isinstance(attack, str))]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,8 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def level(value: float, name: str = "level") -> float:
     """Return `value` if it is in (0, 1)."""
-    kind(value, name, "__float__", "a number in (0, 1)")
+    # Numbers have absolute values; an Estimate, which turns to float, has none.
+    kind(value, name, "__abs__", "a number in (0, 1)")
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} must be in (0, 1), got {value}")
     return float(value)
@@ -53,6 +56,33 @@ def kind(value: object, name: str, needed: type | tuple[type, ...] | str, usual:
     """
     if value is not None and not _is_instance(value, needed):
         raise InputError(f"{name} must be {usual}, got {_short_repr(value)}")
+
+
+def one_order(columns: Mapping[str, Any], name: str) -> None:
+    """Refuse pandas columns whose indexes have the same labels in another order.
+
+    Columns go together by position: one that was sorted or shuffled alone would be taken for the
+    values of other records.
+
+    Parameters
+    ----------
+    columns : mapping of str to object
+        Columns or tables by their names in the message; those without an index are left out.
+    name : str
+        Name of the input in the message.
+    """
+    indexes = {
+        key: column.index
+        for key, column in columns.items()
+        if hasattr(getattr(column, "index", None), "equals")
+    }
+    for (one, first), (other, second) in combinations(indexes.items(), 2):
+        if not first.equals(second) and Counter(first) == Counter(second):
+            raise InputError(
+                f"{name}: the indexes of {one} and {other} have the same labels in another order: "
+                f"bring them into one order, as {other}.loc[{one}.index], or give both as arrays "
+                "(.to_numpy()) if they go together by position"
+            )
 
 
 def kinds(values: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
@@ -92,7 +122,7 @@ _SHORT = 60
 
 def below_one(value: float, name: str) -> None:
     """Refuse a value that is not in [0, 1)."""
-    kind(value, name, "__float__", "a number in [0, 1)")
+    kind(value, name, "__abs__", "a number in [0, 1)")
     if not 0.0 <= value < 1.0:
         raise InputError(f"{name} must be in [0, 1), got {value}")
 
@@ -100,7 +130,7 @@ def below_one(value: float, name: str) -> None:
 def at_least(least: float, /, **numbers: float) -> None:
     """Refuse numbers, given by name, that are below a minimum."""
     for name, number in numbers.items():
-        kind(number, name, "__float__", f"a number from {least} on")
+        kind(number, name, "__abs__", f"a number from {least} on")
         if number < least:
             raise InputError(f"{name} must be at least {least}, got {number}")
 
@@ -108,7 +138,7 @@ def at_least(least: float, /, **numbers: float) -> None:
 def positive(**numbers: float) -> None:
     """Refuse numbers, given by name, that are not finite and above 0."""
     for name, number in numbers.items():
-        kind(number, name, "__float__", "a finite number above 0")
+        kind(number, name, "__abs__", "a finite number above 0")
         # A single chain: it is False for NaN as well.
         if not 0 < number < math.inf:
             raise InputError(f"{name} must be finite and above 0, got {number}")

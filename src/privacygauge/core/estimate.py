@@ -40,6 +40,14 @@ class Estimate:
         if not self.low <= self.value <= self.high:
             raise InputError(f"low <= value <= high must hold, got {self}")
 
+    def __float__(self) -> float:
+        """Return the point estimate."""
+        return self.value
+
+    def __format__(self, spec: str) -> str:
+        """Return the point estimate by a format such as ``.2f``; without one, the whole text."""
+        return format(self.value, spec) if spec else str(self)
+
     def excludes(self, value: float) -> bool:
         """Return whether `value` lies outside the interval."""
         return not self.low <= value <= self.high
@@ -64,6 +72,14 @@ class Skipped:
             else:
                 message = f"{self.name} was skipped ({self.reason}), so it has no {name!r}"
             raise AttributeError(message, name=name, obj=self)
+
+        def __float__(self) -> NoReturn:
+            """Raise a TypeError with the reason: a skipped result is not a number."""
+            raise TypeError(f"{self.name} was skipped ({self.reason}), so it is not a number")
+
+        def __format__(self, spec: str) -> str:
+            """Return the text; with a format of numbers, raise a TypeError with the reason."""
+            return format(float(self), spec) if spec else str(self)
 
         def __iter__(self) -> Iterator[NoReturn]:
             """Raise a TypeError with the reason: a skipped result does not unpack."""

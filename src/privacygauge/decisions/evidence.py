@@ -45,7 +45,7 @@ from privacygauge.report.values import (
     table,
     text,
 )
-from privacygauge.runs.results import check_writable, require_free, write_results
+from privacygauge.runs.results import check_writable, folder_path, require_free, write_results
 
 _ID = 12
 """Digits of a report's hash in an id."""
@@ -140,7 +140,7 @@ class Evidence:
 
     def write(self, folder: str | Path, formats: Sequence[str] = ("html", "md")) -> list[Path]:
         """Write the document in some of the formats html, md, docx and pdf; return the paths."""
-        place = Path(folder)
+        place = folder_path(folder)
         makers: Mapping[str, Callable[[], bytes]] = {
             "html": lambda: self.to_html().encode("utf-8", "replace"),
             "md": lambda: self.to_markdown().encode("utf-8", "replace"),

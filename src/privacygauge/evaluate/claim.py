@@ -47,7 +47,7 @@ class PrivacyClaim:
     """Accountant that computed the claim, such as ``RDP (PrivacyGauge)``; empty if none did."""
 
     def __post_init__(self) -> None:
-        checks.kind(self.epsilon, "epsilon", "__float__", "a number from 0 on")
+        checks.kind(self.epsilon, "epsilon", "__abs__", "a number from 0 on")
         if not 0.0 <= self.epsilon < np.inf:
             raise InputError(f"epsilon must be at least 0 and finite, got {self.epsilon}")
         checks.below_one(self.delta, "delta")

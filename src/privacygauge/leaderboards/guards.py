@@ -26,7 +26,7 @@ from privacygauge.leaderboards.mechanism import (
 )
 from privacygauge.leaderboards.metrics import ACCURACY, Metric, Values
 from privacygauge.leaderboards.names import GUARDS
-from privacygauge.runs.plugins import plugin
+from privacygauge.runs.plugins import names_with_plugins, plugin
 
 # Sums with more terms are left to the bound without a sum, which costs a few nats.
 _TERMS = 100_000
@@ -612,4 +612,5 @@ def guard_named(text: str) -> Guard:
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"guard must be one of {', '.join(GUARDS)}, got {text!r}") from error
+        known = names_with_plugins("guards", ", ".join(GUARDS))
+        raise InputError(f"guard must be one of {known}, got {text!r}") from error

@@ -24,6 +24,7 @@ from privacygauge.datasets.reading import (
 )
 from privacygauge.errors import InputError
 from privacygauge.kinds.dropped import DroppedFile, Recognised
+from privacygauge.report.numbers import plain
 from privacygauge.report.render import SCHEMA
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".gz", ".npz", ".npy", ".json")
@@ -74,6 +75,16 @@ def _named_alone(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(str(error).replace(f"{path.parent}/", "")) from error
+
+
+def report_words(path: Path) -> str:
+    """Return title, date and verdict of a dropped ``report.json``."""
+    from privacygauge.releases.comparison.versions import title_and_date
+
+    content = read_json(path, "report")
+    verdict = content.get("verdict")
+    headline = verdict.get("headline") if isinstance(verdict, dict) else None
+    return ": ".join((title_and_date(content), *([plain(headline)] if headline else ())))
 
 
 def fitting_audits(files: Sequence[DroppedFile]) -> list[tuple[str, Recognised]]:

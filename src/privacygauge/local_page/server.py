@@ -21,7 +21,13 @@ from urllib.parse import parse_qs, urlsplit
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.kinds.dropped import Answers, DroppedFile, Question, Recognised
 from privacygauge.local_page.audits import Audit
-from privacygauge.local_page.recognition import ENDINGS, fitting_audits, look_at, rename_columns
+from privacygauge.local_page.recognition import (
+    ENDINGS,
+    fitting_audits,
+    look_at,
+    rename_columns,
+    report_words,
+)
 from privacygauge.report.numbers import plain
 from privacygauge.runs.results import check_writable, write_results
 
@@ -90,8 +96,16 @@ class Drop:
     """The audit that was begun last."""
     answers: Answers = field(default_factory=dict)
     """Answers to the questions of that audit."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Columns that had another name in that audit: the given name to that name."""
     lock: Lock = field(default_factory=Lock)
     """Held while an audit begins."""
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Title, date and verdict of each report among the files, by the file's name."""
+        reports = [file.name for file in self.files if file.report]
+        return {name: report_words(self.folder / "given" / name) for name in reports}
 
     @property
     def results(self) -> dict[str, Path]:
@@ -426,6 +440,8 @@ class _Visit(BaseHTTPRequestHandler):
                 except InputError as error:
                     self._show_drop(drop, place, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
                     return
+                present = {name for file in drop.files for name in file.names}
+                drop.renamed = {old: x for old, x in renamed.items() if old in present - {x}}
                 drop.audit = Audit(
                     command, arguments, files=drop.folder / "files", out=drop.folder / "out"
                 )

@@ -32,7 +32,7 @@ from privacygauge.report.values import (
     pick_values,
     values_of,
 )
-from privacygauge.runs.results import check_writable, require_free, write_results
+from privacygauge.runs.results import check_writable, folder_path, require_free, write_results
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -347,11 +347,13 @@ def write(report: Report, directory: str | Path, stem: str = "report") -> list[P
 
     Raises
     ------
+    InputError
+        If `directory` is not a path.
     OutputError
         Before anything is rendered, if no file can be created there, or a file that PrivacyGauge
         did not write would be replaced; later, if the disk is full.
     """
-    place = Path(directory)
+    place = folder_path(directory)
     require_free(place, (f"{stem}.html", f"{stem}.json", *report.frames))
     check_writable(place)
     return write_results(place, files(report, stem))

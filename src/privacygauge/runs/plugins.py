@@ -32,6 +32,12 @@ def plugin_code(kind: str, name: str) -> str | None:
     return next(iter(found), None)
 
 
+def names_with_plugins(kind: str, names: str) -> str:
+    """Return a list of names for a message, with those that other packages add at its end."""
+    added = sorted({entry.name for entry in entry_points(group=f"privacygauge.{kind}")})
+    return ", ".join((names, *added))
+
+
 def plugin(kind: str, name: str) -> Any | None:
     """Return the object behind a name, which imports its package; None if no package adds it."""
     from privacygauge.runs.named import import_object  # with numpy, which a command loads late

@@ -10,6 +10,7 @@ import secrets
 import stat
 import time
 from collections.abc import Collection, Iterator, Mapping
+from os import PathLike
 from pathlib import Path
 
 from privacygauge.errors import InputError, OutputError, failure_sentence
@@ -125,6 +126,13 @@ ELSEWHERE = "choose another folder with --out, or move the file away"
 
 _PATIENCE = 3.0
 """Seconds to wait for another process that writes to the same list."""
+
+
+def folder_path(directory: str | PathLike[str]) -> Path:
+    """Return the path of a folder to write to; anything else is refused in one line."""
+    if not isinstance(directory, str | PathLike):
+        raise InputError(f"directory must be a path of a folder, got {directory!r:.60}")
+    return Path(directory)
 
 
 def require_free(

@@ -166,6 +166,7 @@ def arrays_of(
         if twice := [key for i, key in enumerate(keys) if key in keys[:i]]:
             raise InputError(f"{name}: column {twice[0]!r} occurs twice: name each differently")
         return {str(key): plain_array(column) for key, column in content.items()}
+    checks.one_order(content, name)
     return {str(key): np.asarray(values) for key, values in content.items()}
 
 

@@ -35,7 +35,7 @@ from privacygauge.claims.defences.training import (
     WithoutRiskiest,
 )
 from privacygauge.errors import InputError
-from privacygauge.runs.plugins import plugin
+from privacygauge.runs.plugins import names_with_plugins, plugin
 
 _Made = TypeVar("_Made", Defence, TrainingDefence)
 
@@ -146,7 +146,8 @@ def any_defence_named(text: str, delta: float | None = None) -> Defence | Traini
         return training_defence_named(text, delta)
     if text.partition(":")[0] in _ON_ANSWERS:
         return defence_named(text)
-    raise InputError(f"defence must be one of {TRAINING_DEFENCES}, {DEFENCES}, got {text!r}")
+    # One of another package may be of either sort.
+    return _from_text(_ON_ANSWERS, text, f"{TRAINING_DEFENCES}, {DEFENCES}")
 
 
 def _from_text(known: _Known[_Made], text: str, names: str) -> _Made:
@@ -164,4 +165,5 @@ def _from_text(known: _Known[_Made], text: str, names: str) -> _Made:
     except InputError:
         raise
     except (KeyError, ValueError) as error:
-        raise InputError(f"defence must be one of {names}, got {text!r}") from error
+        listed = names_with_plugins("defences", names)
+        raise InputError(f"defence must be one of {listed}, got {text!r}") from error

@@ -17,7 +17,13 @@ from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.releases.comparison import Margin
 from privacygauge.releases.comparison.differences import Difference, Judged, difference, pair_of
-from privacygauge.releases.comparison.versions import KIND, Version, changes, read_version
+from privacygauge.releases.comparison.versions import (
+    KIND,
+    Version,
+    changes,
+    own_names,
+    read_version,
+)
 from privacygauge.releases.line import report_names
 from privacygauge.report.axes import DASHES, MARKERS, SERIES, axes, legend_above, plot_label
 from privacygauge.report.numbers import DASH, Shown, count, decimal, percent, plain, rate
@@ -400,10 +406,7 @@ class ComparisonOptions(Margin):
         if isinstance(reports, Mapping):
             pairs = list(reports.items())
         else:
-            # A file of another name than report.json names its version.
-            stems = (Path(x).stem if str(x).endswith(".json") else "report" for x in reports)
-            given = (None if stem == "report" else stem for stem in stems)
-            pairs = list(report_names(zip(given, reports, strict=True)).items())
+            pairs = list(report_names(zip(own_names(reports), reports, strict=True)).items())
         versions = tuple(read_version(path, name) for name, path in pairs)
         first = versions[0]
         for x in versions[1:]:

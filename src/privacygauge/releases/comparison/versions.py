@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,42 @@ def report_file(path: str | Path) -> Path:
     if url_of(place):
         return place if place.suffix == ".json" else place / REPORT
     return place / REPORT if place.is_dir() else place
+
+
+def own_names(reports: Iterable[str | Path]) -> list[str | None]:
+    """Return the names that reports bring along; None where that of the folder is to be used.
+
+    A file of another name than ``report.json`` names its version. One without a folder in its path,
+    also under the name of a second download, is named by the title and the date in it: such files
+    are passed around, and the folder where they lie says nothing. Of one title and date, they keep
+    the names of their files.
+
+    Raises
+    ------
+    InputError
+        One line: a report is damaged, foreign or of another version.
+    """
+    places = [Path(path) for path in reports]
+    names = [place.stem if place.name.endswith(".json") else None for place in places]
+    titles = {}
+    for i, place in enumerate(places):
+        if place.name == str(place) and _DOWNLOADED.fullmatch(place.name) and not place.is_dir():
+            text = read_text(place, "report")
+            line_of(text, place.stem, where=place_text(place))
+            titles[i] = title_and_date(json.loads(text))
+        elif place.name == REPORT:
+            names[i] = None
+    if len({*titles.values()}) == len(titles):
+        names = [titles.get(i, name) for i, name in enumerate(names)]
+    return names
+
+
+_DOWNLOADED = re.compile(r"report ?(\(\d+\))?\.json")
+
+
+def title_and_date(document: Mapping[str, Any]) -> str:
+    """Return the title that the user gave, or else that of the kind, and the date of a report."""
+    return plain(f"{document.get('name') or document.get('title')} ({document.get('made')})")
 
 
 def read_version(path: str | Path, name: str) -> Version:

@@ -316,14 +316,13 @@ def cards(a: Attacks) -> Iterator[Measure]:
         if prior != 0.01:
             continue
         guessing = rate(prior)
-        text = f"If {guessing} of those asked about are members. "
         yield Measure(
             name=f"strongest-ppv@{key(prior)}",
             label="Right when it says \u201cmember\u201d",
             found=found,
             shown=percent_estimate(found),
-            note="",
-            text=f"{text}Guessing is right {guessing} of the time.",
+            note=f"if {guessing} of those asked about are members",
+            text=f"Guessing is right {guessing} of the time.",
             guessing=guessing,
             gate=False,
         )

@@ -14,7 +14,7 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.errors import InputError
 from privacygauge.runs.named import import_object, names_code
-from privacygauge.runs.plugins import plugin
+from privacygauge.runs.plugins import names_with_plugins, plugin
 from privacygauge.runs.source import PROGRAM, Code, RecordedCode
 from privacygauge.runs.store import read_run
 from privacygauge.tables.generators.adapters import Call, Command, FitSample, asks_for_metadata
@@ -78,7 +78,8 @@ def generator_named(
     """
     name, colon, written = text.partition(":")
     if name not in GENERATORS:
-        raise InputError(f"generator must be one of {', '.join(GENERATORS)}, got {name!r}")
+        listed = names_with_plugins("generators", ", ".join(GENERATORS))
+        raise InputError(f"generator must be one of {listed}, got {name!r}")
     options = {"epsilon": epsilon, "degree": degree, "bins": bins, "least": least, "order": order}
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     kind = GENERATORS[name]
@@ -204,8 +205,9 @@ def written_generator(text: str, run: Path | None = None) -> Generator:
     if is_named(text):
         return as_generator(text)
     if ":" not in text:
+        listed = names_with_plugins("generators", ", ".join(GENERATORS))
         raise InputError(
-            f"--generator must be one of {', '.join(GENERATORS)}, or FILE.py:NAME or MODULE:NAME "
+            f"--generator must be one of {listed}, or FILE.py:NAME or MODULE:NAME "
             f"of your own, or '{PROGRAM} PROGRAM ...', got {text!r}"
         )
     return as_generator(import_object(text))
