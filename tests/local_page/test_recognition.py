@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifiers import load_predictions
+from privacygauge.classifiers.exports import MEMBERSHIP, NON_MEMBER
 from privacygauge.errors import InputError
-from privacygauge.kinds.dropped import DroppedFile, all_numbers
+from privacygauge.kinds.dropped import DroppedFile, all_numbers, member_column
 from privacygauge.local_page.recognition import fitting_audits, look_at, rename_columns
 from privacygauge.scores.table import Roles, as_scores
 from tests.local_page.everyday import MEMBER, PEOPLE, PROBS, TRUTH, N, csv, npz, predictions
@@ -37,6 +38,7 @@ def chosen(audit):
 
 PREDICTIONS = npz(probs=PROBS, labels=TRUTH, member=MEMBER)
 LOSSES = csv(pd.DataFrame({"loss": rng.random(N), "member": MEMBER.astype(int)}))
+LOSSES_ALONE = pd.DataFrame({"loss": rng.random(N)})
 TABLE = csv(PEOPLE)
 
 
@@ -73,6 +75,7 @@ def test_the_audited_model_is_told_by_names_alone(tmp_path, names, target):
         (("holdout", "real", "synthetic"), "holdout real made"),
         (("synth", "test", "train"), "made holdout real"),
         (("a_test", "b_syn", "b_train"), "holdout made real"),
+        (("people_synth", "train", "validation"), "made real holdout"),
         (("control", "fake_people", "original"), "holdout made real"),
         (("a", "b", "synthetic"), "- - made"),
         (("a", "b", "c"), "- - -"),
@@ -271,7 +274,11 @@ def test_scores_and_predictions_know_the_same_columns_of_members(tmp_path, name)
     np.testing.assert_array_equal(as_scores(path, "t", Roles()).member, MEMBER)
 
 
-@pytest.mark.parametrize("name", ["is_test", "holdout", "is_holdout", "in_test", "non_member"])
+@pytest.mark.parametrize(
+    "name",
+    ["is_test", "holdout", "is_holdout", "in_test", "non_member"]
+    + ["is_val", "is_validation", "is_oos", "out_of_sample", "unseen"],
+)
 @pytest.mark.parametrize(
     "values",
     [(1, 0), (True, False), ("yes", "no"), ("TRUE", "FALSE"), ("test", "train")],
@@ -321,6 +328,27 @@ def test_a_split_must_say_train_or_test(tmp_path, values):
         ("in/out", "split"),
         ("not member", "non_member"),
         ("tested_positive", "member"),
+        ("validation", "non_member"),
+        ("val", "non_member"),
+        ("valid", "non_member"),
+        ("eval", "non_member"),
+        ("dev", "non_member"),
+        ("OOS flag", "non_member"),
+        ("in the validation set", "non_member"),
+        ("in_sample", "member"),
+        ("isVal", "non_member"),
+        ("dev_set", "non_member"),
+        ("valset", "non_member"),
+        ("out of sample", "non_member"),
+        ("isUnseen", "non_member"),
+        ("control", "non_member"),
+        ("train_val", "split"),
+        ("not_test", "split"),
+        ("not in validation", "split"),
+        ("valued", "member"),
+        ("validated", "member"),
+        ("evaluated_by", "member"),
+        ("device", "member"),
     ],
 )
 def test_a_chosen_column_of_non_members_is_called_so(tmp_path, column, ours):
@@ -329,3 +357,114 @@ def test_a_chosen_column_of_non_members_is_called_so(tmp_path, column, ours):
         audit = audits_of(tmp_path, {"t.csv": csv(frame)})[command]
         assert "member" in chosen(audit)
         assert audit.renamed({"member": (column,)}) == {column: ours}
+
+
+@pytest.mark.parametrize("name", NON_MEMBER)
+def test_readers_and_the_page_read_a_name_alike(name):
+    assert member_column({"member": (name,)}) == {name: "non_member"}
+
+
+@pytest.mark.parametrize("name", [x for x in MEMBERSHIP if x not in NON_MEMBER and x != "split"])
+def test_readers_and_the_page_read_a_member_alike(name):
+    assert member_column({"member": (name,)}) == {name: "member"}
+
+
+def test_two_columns_that_each_hold_out_a_part_are_refused_by_name(tmp_path):
+    parts = np.arange(N) % 3
+    held_out = {"is_val": (parts == 1).astype(int), "is_test": (parts == 2).astype(int)}
+    path = tmp_path / "t.csv"
+    for frame, read in (
+        (predictions(), lambda: load_predictions(path)),
+        (pd.DataFrame({"loss": rng.random(N), "member": 0}), lambda: as_scores(path, "t", Roles())),
+    ):
+        path.write_bytes(csv(frame.drop(columns="member").assign(**held_out)))
+        with pytest.raises(InputError, match="is_test and is_val each hold out a part"):
+            read()
+        path.write_bytes(csv(frame.assign(member=MEMBER.astype(int), **held_out)))
+        np.testing.assert_array_equal(read().member, MEMBER)
+
+
+@pytest.mark.parametrize("word", ["val", "Validation", "dev", "eval", "oos", "held-out", "unseen"])
+def test_words_of_a_part_held_out_are_no_members(tmp_path, word):
+    path = tmp_path / "t.csv"
+    for name in ("split", "member"):
+        frame = predictions(member=name).assign(**{name: np.where(MEMBER, "train", word)})
+        path.write_bytes(csv(frame))
+        np.testing.assert_array_equal(load_predictions(path).member, MEMBER)
+
+
+BINARY = (rng.random(N) < 0.5).astype(int)
+P_OF_ONE = np.clip(rng.beta(2, 2, N) * 0.6 + 0.4 * BINARY, 0.001, 0.999).round(4)
+
+
+def binary(column, label="y_true", **more):
+    return pd.DataFrame({label: BINARY, column: P_OF_ONE}).assign(
+        split=np.where(MEMBER, "train", "test"), **more
+    )
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["y_pred_proba", "pred_proba", "y_hat", "yhat", "y_pred", "predicted_probability", "y_score"]
+    + ["Y_Pred_Proba", "Probability", "PROB", "P", "Score", "y_pred_prob"]
+    + ["y_pred_proba_1", "pred_proba_1", "risk", "output"],
+)
+def test_one_probability_beside_a_true_class_is_a_prediction(tmp_path, column):
+    for text in (BINARY, np.array(["bad", "good"])[BINARY]):
+        if text.dtype.kind == "U" and column.endswith("_1"):
+            continue
+        frame = binary(column).assign(y_true=text, id=range(N))
+        audits = audits_of(tmp_path, {"t.csv": csv(frame)})
+        assert next(iter(audits)) == "classifier"
+        assert not any(x.needed and not x.usual for x in audits["classifier"].questions)
+        rename_columns(tmp_path / "t.csv", audits["classifier"].renamed({}))
+        read = load_predictions(tmp_path / "t.csv")
+        np.testing.assert_allclose(read.answers[:, 1], P_OF_ONE, atol=1e-6)
+        np.testing.assert_array_equal(read.member, MEMBER)
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["y_pred_proba", "pred_proba", "y_hat", "Y_Pred_Proba", "Probability", "PROB", "P", "Score"],
+)
+def test_names_that_are_recognised_are_read_as_they_stand(tmp_path, column):
+    (tmp_path / "t.csv").write_bytes(csv(binary(column)))
+    read = load_predictions(tmp_path / "t.csv")
+    np.testing.assert_allclose(read.answers[:, 1], P_OF_ONE, atol=1e-6)
+
+
+@pytest.mark.parametrize("feature", ["Z", "P", "Score", "Prediction"])
+def test_capitals_beside_scores_of_classes_stay_a_further_column(tmp_path, feature):
+    frame = classes(cat="p_cat", dog="p_dog", emu="p_emu").assign(**{feature: range(N)})
+    (tmp_path / "t.csv").write_bytes(csv(frame))
+    read = load_predictions(tmp_path / "t.csv")
+    np.testing.assert_allclose(read.values, PROBS, atol=1e-4)
+    assert feature in read.columns
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        binary("loss"),
+        binary("distance"),
+        binary("entropy"),
+        binary("x").assign(x=np.maximum(P_OF_ONE, 1 - P_OF_ONE)),
+        binary("x").assign(x=P_OF_ONE * 3),
+        binary("x").assign(y_true=rng.integers(0, 3, N)),
+        binary("x").assign(y_true=rng.random(N)),
+        binary("x", other=rng.random(N)),
+        binary("x").drop(columns="y_true"),
+    ],
+    ids=range(9),
+)
+def test_other_numbers_beside_a_true_class_are_scores(tmp_path, frame):
+    assert next(iter(audits_of(tmp_path, {"t.csv": csv(frame)}))) == "scores"
+
+
+def test_a_split_in_three_words_may_be_chosen(tmp_path):
+    split = np.array(["train", "val", "test"])[rng.integers(0, 3, N)]
+    frame = predictions().drop(columns="member").assign(part=split, sex=BINARY)
+    for given in (frame, LOSSES_ALONE.assign(part=split, sex=BINARY)):
+        audits = audits_of(tmp_path, {"t.csv": csv(given)})
+        (asked,) = [x for x in next(iter(audits.values())).questions if x.name == "member"]
+        assert asked.choices == ("part", "sex")

@@ -22,6 +22,7 @@ from privacygauge.kinds.dropped import (
     model_question,
     options,
     person_question,
+    says,
 )
 from privacygauge.kinds.request import (
     HelpGroup,
@@ -108,6 +109,8 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
     alone = [_trained_on(files[0])] if len(files) == 1 and files[0].columns else []
     scores, label, member = roles_in(released[0].names)
     of_classes = {} if scores else _class_columns(released[0], apart=(label, member))
+    if not scores and not of_classes and label is not None:
+        of_classes = _second_of_two(released[0], label)
     if any(not roles_in(file.names)[0] and not {*of_classes} & {*file.names} for file in released):
         return alone
     scores = scores or [*of_classes]
@@ -116,8 +119,9 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
     if label is None:
         questions.append(Question("label", "Which column holds the true class?", tuple(left)))
     called = [name.removeprefix("p_") for name in of_classes.values()]
+    is_one = [*of_classes.values()] == ["p"]
     whole = {*released[0].numbers()}.difference(released[0].fractions())
-    if (label is None or label in whole) and not all(name.isdecimal() for name in called):
+    if (label is None or label in whole) and not (is_one or all(map(str.isdecimal, called))):
         # Only their owner knows which number is which class.
         order = (f"yes: {short_list(called)}",)
         text = (
@@ -156,7 +160,7 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
 
     # Shares of anything may sum to 1; those of classes stand beside members, or labels.
     are_labels = ({*map(str, values)} <= {*called} for values in released[0].columns.values())
-    sure = not of_classes or member or any(are_labels)
+    sure = not of_classes or is_one or member or any(are_labels)
     beside = " beside those of a shadow model" if len(released) == 2 else ""
     return [
         Recognised(
@@ -203,6 +207,26 @@ def _class_columns(file: DroppedFile, apart: Sequence[str | None]) -> dict[str, 
     return {}
 
 
+def _second_of_two(file: DroppedFile, label: str) -> dict[str, str]:
+    """Return the only column of fractions beside two true classes, to the name of their scores.
+
+    It is the probability of the second class if it is in [0, 1], not all in one half as that of the
+    predicted class is, and not called as numbers that say how wrong a model is.
+    """
+    (column, *others) = file.fractions() or [label]
+    values = [str(x).strip() for x in file.columns[column]] if file.columns else []
+    n_classes = len({str(value).strip() for value in file.columns.get(label, ())})
+    if others or column == label or n_classes != 2 or "" in values or says(column, _ERRORS):
+        return {}
+    p = [float(value) for value in values]
+    return {column: "p"} if 0 <= min(p) < 0.5 < max(p) <= 1 else {}
+
+
+_ERRORS = (
+    "loss|losses|nll|perplexity|likelihood|residuals?|distances?|errors?|entropy|margin|energy|mse"
+    "|mae|rmse|brier|uncertainty|variance|std|confidence|weights?"
+)
+"""Pattern of words in the names of numbers that are no probability of a class."""
 _OFF = 0.02
 """Largest deviation of the sum of a row's probabilities from 1, from rounding."""
 _MOST = 100 * (1 + _OFF)
