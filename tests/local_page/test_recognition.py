@@ -14,9 +14,25 @@ from privacygauge.classifiers import load_predictions
 from privacygauge.classifiers.exports import MEMBERSHIP, NON_MEMBER
 from privacygauge.errors import InputError
 from privacygauge.kinds.dropped import DroppedFile, all_numbers, member_column
-from privacygauge.local_page.recognition import fitting_audits, look_at, rename_columns
+from privacygauge.local_page.recognition import (
+    add_residuals,
+    fitting_audits,
+    join_files,
+    look_at,
+    rename_columns,
+)
 from privacygauge.scores.table import Roles, as_scores
-from tests.local_page.everyday import MEMBER, PEOPLE, PROBS, TRUTH, N, csv, npz, predictions
+from tests.local_page.everyday import (
+    MEMBER,
+    PEOPLE,
+    PROBS,
+    TRUTH,
+    N,
+    csv,
+    npz,
+    parquet,
+    predictions,
+)
 
 rng = np.random.default_rng(1)
 
@@ -276,8 +292,10 @@ def test_scores_and_predictions_know_the_same_columns_of_members(tmp_path, name)
 
 @pytest.mark.parametrize(
     "name",
-    ["is_test", "holdout", "is_holdout", "in_test", "non_member"]
-    + ["is_val", "is_validation", "is_oos", "out_of_sample", "unseen"],
+    [
+        *("is_test", "holdout", "is_holdout", "in_test", "non_member", "is_val", "is_validation"),
+        *("is_oos", "out_of_sample", "unseen"),
+    ],
 )
 @pytest.mark.parametrize(
     "values",
@@ -405,9 +423,11 @@ def binary(column, label="y_true", **more):
 
 @pytest.mark.parametrize(
     "column",
-    ["y_pred_proba", "pred_proba", "y_hat", "yhat", "y_pred", "predicted_probability", "y_score"]
-    + ["Y_Pred_Proba", "Probability", "PROB", "P", "Score", "y_pred_prob"]
-    + ["y_pred_proba_1", "pred_proba_1", "risk", "output"],
+    [
+        *("y_pred_proba", "pred_proba", "y_hat", "yhat", "y_pred", "predicted_probability"),
+        *("y_score", "Y_Pred_Proba", "Probability", "PROB", "P", "Score", "y_pred_prob"),
+        *("y_pred_proba_1", "pred_proba_1", "risk", "output"),
+    ],
 )
 def test_one_probability_beside_a_true_class_is_a_prediction(tmp_path, column):
     for text in (BINARY, np.array(["bad", "good"])[BINARY]):
@@ -464,7 +484,150 @@ def test_other_numbers_beside_a_true_class_are_scores(tmp_path, frame):
 def test_a_split_in_three_words_may_be_chosen(tmp_path):
     split = np.array(["train", "val", "test"])[rng.integers(0, 3, N)]
     frame = predictions().drop(columns="member").assign(part=split, sex=BINARY)
-    for given in (frame, LOSSES_ALONE.assign(part=split, sex=BINARY)):
-        audits = audits_of(tmp_path, {"t.csv": csv(given)})
+    for table in (frame, LOSSES_ALONE.assign(part=split, sex=BINARY)):
+        audits = audits_of(tmp_path, {"t.csv": csv(table)})
         (asked,) = [x for x in next(iter(audits.values())).questions if x.name == "member"]
         assert asked.choices == ("part", "sex")
+
+
+def halved(frame, ending="csv", **more):
+    """Return the files of members and of others, without the column that tells them apart."""
+    write = {"csv": csv, "parquet": parquet, "tsv": lambda x: csv(x, sep="\t")}[ending]
+    return [
+        write(frame[MEMBER == side].drop(columns="member").reset_index(drop=True).assign(**columns))
+        for side, columns in (
+            (1, {name: x[0] for name, x in more.items()}),
+            (0, {name: x[1] for name, x in more.items()}),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train_predictions", "test_predictions"),
+        ("training", "validation"),
+        ("TrainSet", "HoldoutSet"),
+        ("members", "nonmembers"),
+        ("members", "non-members"),
+        ("p_train", "p_oos"),
+        ("in", "out"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_files_called_train_and_test_are_two_sides_of_one_audit(tmp_path, names, ending):
+    parts = halved(predictions(), ending)
+    for order in (1, -1):
+        files = dict(zip((f"{x}.{ending}" for x in names), parts, strict=True))
+        audits = audits_of(tmp_path, dict([*files.items()][::order]))
+        assert next(iter(audits)) == "classifier"
+        audit = audits["classifier"]
+        assert not any(x.needed for x in audit.questions)
+        join_files(tmp_path, audit.joined)
+        assert audit.arguments({})[0] == audit.joined.name
+        read = load_predictions(tmp_path / audit.joined.name)
+        assert read.member.sum() == MEMBER.sum()
+        rows = np.argsort(MEMBER if order < 0 else ~MEMBER, kind="stable")
+        np.testing.assert_array_equal(read.member, MEMBER[rows])
+        np.testing.assert_allclose(read.values, PROBS[rows], atol=1e-4)
+        (tmp_path / audit.joined.name).unlink()
+
+
+def test_losses_in_two_files_are_two_sides(tmp_path):
+    loss = pd.DataFrame({"loss": rng.random(N), "member": MEMBER})
+    members, others = halved(loss)
+    audit = audits_of(tmp_path, {"loss_train.csv": members, "loss_test.csv": others})["scores"]
+    join_files(tmp_path, audit.joined)
+    read = as_scores(tmp_path / audit.joined.name, "t", Roles())
+    np.testing.assert_array_equal(read.member, np.sort(MEMBER)[::-1])
+
+
+def test_sides_that_each_file_says_itself_are_kept(tmp_path):
+    members, others = halved(predictions(), split=("train", "test"))
+    audit = audits_of(tmp_path, {"p_train.csv": members, "p_test.csv": others})["classifier"]
+    join_files(tmp_path, audit.joined)
+    read = load_predictions(tmp_path / audit.joined.name)
+    np.testing.assert_array_equal(read.member, np.sort(MEMBER)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("first", "joined"), [(0, True), (1, True), (7, False)], ids=["from 0", "from 1", "from 7"]
+)
+def test_the_rows_of_two_files_are_not_the_same_people(tmp_path, first, joined):
+    parts = [predictions()[MEMBER == side].drop(columns="member") for side in (1, 0)]
+    members, others = (csv(x.assign(id=range(first, first + len(x)))) for x in parts)
+    audit = audits_of(tmp_path, {"train.csv": members, "test.csv": others})["classifier"]
+    join_files(tmp_path, audit.joined)
+    read = load_predictions(tmp_path / audit.joined.name)
+    assert (len(set(read.ids.tolist())) == N) == joined
+
+
+@pytest.mark.parametrize(
+    "names", [("a", "b"), ("train", "train2"), ("test", "val"), ("train_test", "test")]
+)
+def test_other_names_are_no_two_sides(tmp_path, names):
+    files = dict(zip((f"{x}.csv" for x in names), halved(predictions()), strict=True))
+    audits = audits_of(tmp_path, files)
+    assert all(audit.joined is None for audit in audits.values())
+    assert "add a column member" in audits["classifier"].lacks
+
+
+def test_tables_of_people_called_train_and_test_are_not_predictions(tmp_path):
+    members, others = halved(PEOPLE.assign(member=MEMBER))
+    audits = audits_of(tmp_path, {"people_train.csv": members, "people_test.csv": others})
+    assert next(iter(audits)) == "synthetic"
+
+
+@pytest.mark.parametrize("frame", [predictions(), pd.DataFrame({"loss": rng.random(N)})])
+def test_no_question_about_members_is_without_answers(tmp_path, frame):
+    alone = frame.drop(columns="member", errors="ignore").assign(id=range(N))
+    for files in ({"t.csv": csv(alone)}, {"a.csv": csv(alone), "b.csv": csv(alone)}):
+        for audit in audits_of(tmp_path, files).values():
+            assert audit.lacks or all(x.choices for x in audit.questions if x.name == "member")
+
+
+def regression(**names):
+    truth = rng.normal(size=N)
+    frame = pd.DataFrame({"id": range(N), "y_true": truth, "y_pred": truth + rng.normal(size=N)})
+    return frame.assign(member=MEMBER.astype(int)).rename(columns=names)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl", "csv.gz"])
+def test_the_score_of_a_regression_is_its_error(tmp_path, ending):
+    frame = regression().assign(id=[f"0{i}" for i in range(N)])
+    content = {
+        "csv": csv(frame),
+        "tsv": csv(frame, sep="\t"),
+        "parquet": parquet(frame),
+        "jsonl": frame.to_json(orient="records", lines=True).encode(),
+        "csv.gz": gzip.compress(csv(frame)),
+    }[ending]
+    path = tmp_path / f"t.{ending}"
+    (command, audit), *_ = audits_of(tmp_path, {path.name: content}).items()
+    assert command == "scores"
+    (score,) = [x for x in audit.questions if x.name == "score"]
+    assert score.usual == ("|y_true - y_pred|",)
+    assert not {"y_true", "y_pred"} & {*score.choices}
+    answers = {"score": score.usual, "side": ("lower",)}
+    added = audit.residuals(answers)
+    (name,) = added
+    assert audit.arguments(answers) == [path.name, f"--score={name}", f"--lower={name}"]
+    add_residuals(path, added)
+    read = as_scores(path, "t", Roles(scores=(name,)))
+    error = np.abs(frame["y_true"] - frame["y_pred"])
+    np.testing.assert_allclose(read.values[:, 0], error, rtol=1e-6)
+    assert read.ids.tolist() == frame["id"].tolist()
+
+
+def test_a_regression_of_counts_and_capitals_is_one(tmp_path):
+    frame = regression(y_true="Target", y_pred="Prediction").round({"Target": 0})
+    audit = audits_of(tmp_path, {"t.csv": csv(frame)})["scores"]
+    assert chosen(audit)["score"] == ("|Target - Prediction|",)
+
+
+@pytest.mark.parametrize("column", ["loss", "score", "distance"])
+@pytest.mark.parametrize("names", [("people_real", "people_synthetic"), ("kunden", "kunden_neu")])
+def test_a_pair_of_tables_is_not_a_pair_of_scores(tmp_path, column, names):
+    table = PEOPLE.assign(**{column: rng.random(N)})
+    audits = audits_of(tmp_path, {f"{name}.csv": csv(table) for name in names})
+    assert next(iter(audits)) == "synthetic"

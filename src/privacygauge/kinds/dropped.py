@@ -61,7 +61,7 @@ class DroppedFile:
         for name, values in self.columns.items():
             different = {str(value).strip().lower() for value in values}
             words = (says(text, IN_TRAINING) or says(text, HELD_OUT) for text in different)
-            if 1 <= len(different) and (len(different) <= 2 or all(words)):
+            if different and (len(different) <= 2 or all(words)):
                 found.append(name)
         return found
 
@@ -114,6 +114,18 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Sides:
+    """Files of members and files of others that are one table together."""
+
+    name: str
+    """Name of the joined file."""
+    members: Mapping[str, bool]
+    """Names of the files, each with whether the model was trained on its records."""
+    column: str | None
+    """Column that the joined file gets to say who is a member; None if the files say it."""
+
+
+@dataclass(frozen=True)
 class Recognised:
     """An audit that some files are enough for, once its questions are answered."""
 
@@ -125,6 +137,12 @@ class Recognised:
     """Questions that the files leave open."""
     renamed: Callable[[Answers], Mapping[str, str]] = lambda answers: {}
     """Return columns that the command knows by another name: the given name to that name."""
+    residuals: Callable[[Answers], Mapping[str, tuple[str, str]]] = lambda answers: {}
+    """Return columns that the page adds to its copies: each the size of the difference of two."""
+    joined: Sides | None = None
+    """Files that the page joins into one; None for files that stay as they are."""
+    lacks: str = ""
+    """What keeps the audit from being run on these files, in a sentence; empty if nothing does."""
     fit: int = 1
     """How well the files fit: what has the largest is offered first."""
 
@@ -218,6 +236,11 @@ def member_column(answers: Answers) -> dict[str, str]:
     return {column: ours} if column else {}
 
 
+NO_MEMBERS = (
+    "Nothing here tells who is a member: add a column member, 1 for records that the model was "
+    "trained on and 0 for others, or drop two files with train and test in their names"
+)
+"""What files lack that could not say who is a member."""
 IN_TRAINING = "train(ing)?(set|data)?"
 """Pattern of words in names that stand for the training data."""
 HELD_OUT = (

@@ -21,7 +21,14 @@ from urllib.parse import parse_qs, urlsplit
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.kinds.dropped import Answers, DroppedFile, Question, Recognised
 from privacygauge.local_page.audits import Audit
-from privacygauge.local_page.recognition import ENDINGS, fitting_audits, look_at, rename_columns
+from privacygauge.local_page.recognition import (
+    ENDINGS,
+    add_residuals,
+    fitting_audits,
+    join_files,
+    look_at,
+    rename_columns,
+)
 from privacygauge.report.numbers import plain
 from privacygauge.runs.results import check_writable, write_results
 
@@ -405,10 +412,13 @@ class _Visit(BaseHTTPRequestHandler):
         try:
             answers = {x.name: x.checked(fields.get(x.name, [])) for x in audited.questions}
             drop.answers = answers
+            if audited.lacks:
+                raise InputError(audited.lacks)
             arguments = audited.arguments(answers)
             if title := "".join(_TITLE.checked(fields.get("title", []))):
                 arguments = [*arguments, f"--title={title}"]
             renamed = audited.renamed(answers)
+            residuals = audited.residuals(answers)
         except InputError as error:
             self._show_drop(drop, place, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
             return
@@ -422,6 +432,10 @@ class _Visit(BaseHTTPRequestHandler):
                         # The files as they came stay, for an audit with other answers.
                         copy = drop.folder / "files" / file.name
                         copy.hardlink_to(drop.folder / "given" / file.name)
+                    if audited.joined is not None:
+                        join_files(drop.folder / "files", audited.joined)
+                    for copy in [*(drop.folder / "files").iterdir()]:
+                        add_residuals(copy, residuals)
                         rename_columns(copy, renamed)
                 except InputError as error:
                     self._show_drop(drop, place, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)

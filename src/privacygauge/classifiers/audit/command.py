@@ -12,6 +12,7 @@ from privacygauge.classifiers.audit.options import METRICS, NAME, ClassifierRequ
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
 from privacygauge.kinds.dropped import (
+    NO_MEMBERS,
     Answers,
     DroppedFile,
     Question,
@@ -109,8 +110,6 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
     alone = [_trained_on(files[0])] if len(files) == 1 and files[0].columns else []
     scores, label, member = roles_in(released[0].names)
     of_classes = {} if scores else _class_columns(released[0], apart=(label, member))
-    if not scores and not of_classes and label is not None:
-        of_classes = _second_of_two(released[0], label)
     if any(not roles_in(file.names)[0] and not {*of_classes} & {*file.names} for file in released):
         return alone
     scores = scores or [*of_classes]
@@ -129,8 +128,10 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             "columns? If not, call the columns p_0, p_1, ... first."
         )
         questions.append(Question("order", text, order, needed=label is not None))
+    halves: list[str] = []
     if member is None:
-        halves = [x for x in released[0].halves() if x in left] or left
+        # Arrays were not looked into: any may say who is a member.
+        halves = [x for x in released[0].halves() if x in left] if released[0].columns else left
         questions.append(member_question(halves))
     if len(released) == 2:
         text = "Which file holds the predictions of the audited model? The other is a shadow model."
@@ -160,7 +161,7 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
 
     # Shares of anything may sum to 1; those of classes stand beside members, or labels.
     are_labels = ({*map(str, values)} <= {*called} for values in released[0].columns.values())
-    sure = not of_classes or is_one or member or any(are_labels)
+    sure = not of_classes or member or any(are_labels)
     beside = " beside those of a shadow model" if len(released) == 2 else ""
     return [
         Recognised(
@@ -169,6 +170,7 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             questions=(*questions, *people),
             renamed=renamed,
             fit=4 if label and member else 3 if sure else 0,
+            lacks="" if member or halves else NO_MEMBERS,
         ),
         *(alone if of_classes else []),
     ]
@@ -178,6 +180,8 @@ def _class_columns(file: DroppedFile, apart: Sequence[str | None]) -> dict[str, 
     """Return neighbouring columns that sum to 1, or to 100, in the first rows, to their names.
 
     These are what readers call the probabilities of classes; ``confidence_cat`` becomes ``p_cat``.
+    Without any, the only column of fractions beside two true classes, the first of `apart`, is the
+    probability of the second one, ``p``. That of the predicted class is never in the lower half.
     """
     shares = {
         name: [float(value) for value in file.columns[name]]
@@ -204,22 +208,12 @@ def _class_columns(file: DroppedFile, apart: Sequence[str | None]) -> dict[str, 
                 heads = {name[: len(name) - len(re.split(r"[_ .:-]", name)[-1])] for name in found}
                 head = heads.pop() if len(heads) == 1 else ""
                 return {name: f"p_{name.removeprefix(head)}" for name in found}
+    two = len({str(value).strip() for value in file.columns.get(apart[0] or "", ())}) == 2
+    for column in file.fractions() if two and len(with_fractions) == 1 else ():
+        p = shares.get(column, [0.0])
+        if 0 <= min(p) < 0.5 < max(p) <= 1 and not says(column, _ERRORS):
+            return {column: "p"}
     return {}
-
-
-def _second_of_two(file: DroppedFile, label: str) -> dict[str, str]:
-    """Return the only column of fractions beside two true classes, to the name of their scores.
-
-    It is the probability of the second class if it is in [0, 1], not all in one half as that of the
-    predicted class is, and not called as numbers that say how wrong a model is.
-    """
-    (column, *others) = file.fractions() or [label]
-    values = [str(x).strip() for x in file.columns[column]] if file.columns else []
-    n_classes = len({str(value).strip() for value in file.columns.get(label, ())})
-    if others or column == label or n_classes != 2 or "" in values or says(column, _ERRORS):
-        return {}
-    p = [float(value) for value in values]
-    return {column: "p"} if 0 <= min(p) < 0.5 < max(p) <= 1 else {}
 
 
 _ERRORS = (
