@@ -87,7 +87,7 @@ EVERYDAY: Mapping[str, tuple[Callable[[], Files], Answers, str]] = {
     ),
     "predictions in a file of training and one of test data": (
         lambda: {
-            f"{side}_predictions.csv": csv(predictions()[MEMBER == inside].drop(columns="member"))
+            f"{side}_predictions.csv": csv(predictions()[inside == MEMBER].drop(columns="member"))
             for side, inside in (("train", True), ("test", False))
         },
         {},

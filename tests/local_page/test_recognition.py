@@ -494,7 +494,7 @@ def halved(frame, ending="csv", **more):
     """Return the files of members and of others, without the column that tells them apart."""
     write = {"csv": csv, "parquet": parquet, "tsv": lambda x: csv(x, sep="\t")}[ending]
     return [
-        write(frame[MEMBER == side].drop(columns="member").reset_index(drop=True).assign(**columns))
+        write(frame[side == MEMBER].drop(columns="member").reset_index(drop=True).assign(**columns))
         for side, columns in (
             (1, {name: x[0] for name, x in more.items()}),
             (0, {name: x[1] for name, x in more.items()}),
@@ -554,7 +554,7 @@ def test_sides_that_each_file_says_itself_are_kept(tmp_path):
     ("first", "joined"), [(0, True), (1, True), (7, False)], ids=["from 0", "from 1", "from 7"]
 )
 def test_the_rows_of_two_files_are_not_the_same_people(tmp_path, first, joined):
-    parts = [predictions()[MEMBER == side].drop(columns="member") for side in (1, 0)]
+    parts = [predictions()[side == MEMBER].drop(columns="member") for side in (1, 0)]
     members, others = (csv(x.assign(id=range(first, first + len(x)))) for x in parts)
     audit = audits_of(tmp_path, {"train.csv": members, "test.csv": others})["classifier"]
     join_files(tmp_path, audit.joined)

@@ -237,7 +237,7 @@ def member_column(answers: Answers) -> dict[str, str]:
 
 
 NO_MEMBERS = (
-    "Nothing here tells who is a member: add a column member, 1 for records that the model was "
+    "Nothing here says who is a member: add a column member, 1 for records that the model was "
     "trained on and 0 for others, or drop two files with train and test in their names"
 )
 """What files lack that could not say who is a member."""

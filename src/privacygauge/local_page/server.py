@@ -410,10 +410,10 @@ class _Visit(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such audit")
         command, audited = drop.found[place]
         try:
-            answers = {x.name: x.checked(fields.get(x.name, [])) for x in audited.questions}
-            drop.answers = answers
             if audited.lacks:
                 raise InputError(audited.lacks)
+            answers = {x.name: x.checked(fields.get(x.name, [])) for x in audited.questions}
+            drop.answers = answers
             arguments = audited.arguments(answers)
             if title := "".join(_TITLE.checked(fields.get("title", []))):
                 arguments = [*arguments, f"--title={title}"]
