@@ -616,6 +616,8 @@ def test_the_score_of_a_regression_is_its_error(tmp_path, ending):
     read = as_scores(path, "t", Roles(scores=(name,)))
     error = np.abs(frame["y_true"] - frame["y_pred"])
     np.testing.assert_allclose(read.values[:, 0], error, rtol=1e-6)
+    # Nobody knows an answer of the model without asking it.
+    assert "y_pred" not in read.columns
     assert read.ids.tolist() == frame["id"].tolist()
 
 
@@ -631,3 +633,11 @@ def test_a_pair_of_tables_is_not_a_pair_of_scores(tmp_path, column, names):
     table = PEOPLE.assign(**{column: rng.random(N)})
     audits = audits_of(tmp_path, {f"{name}.csv": csv(table) for name in names})
     assert next(iter(audits)) == "synthetic"
+
+
+def test_a_history_in_plain_words_is_one(tmp_path):
+    text = b"team,submitted,public,private\na,2026-01-01 09:00:00,0.61,0.6\n"
+    assert next(iter(audits_of(tmp_path, {"lb.csv": text}))) == "holdout log"
+    # A table of people may have such columns, too.
+    text = b"team,submitted,private,age\na,2026-01-01 09:00:00,1,30\n"
+    assert "holdout log" not in audits_of(tmp_path, {"lb.csv": text})

@@ -138,7 +138,8 @@ class Recognised:
     renamed: Callable[[Answers], Mapping[str, str]] = lambda answers: {}
     """Return columns that the command knows by another name: the given name to that name."""
     residuals: Callable[[Answers], Mapping[str, tuple[str, str]]] = lambda answers: {}
-    """Return columns that the page adds to its copies: each the size of the difference of two."""
+    """Return columns that the page adds to its copies: each the size of the difference of two, the
+    truth and the model's answer, in whose place it stands."""
     joined: Sides | None = None
     """Files that the page joins into one; None for files that stay as they are."""
     lacks: str = ""

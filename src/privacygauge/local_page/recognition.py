@@ -175,7 +175,11 @@ def join_files(folder: Path, sides: Sides) -> None:
 
 
 def add_residuals(path: Path, pairs: Mapping[str, tuple[str, str]]) -> None:
-    """Add columns to a table in place: each is the size of the difference of two others."""
+    """Add columns to a table in place: each is the size of the difference of two others.
+
+    The second of these, the answer of a model, is left out: nobody knows it without the model, and
+    beside the first it would say as much as the difference.
+    """
     table = _table_in(path) if pairs else None
     if table is None:
         return
@@ -184,7 +188,8 @@ def add_residuals(path: Path, pairs: Mapping[str, tuple[str, str]]) -> None:
             table[name] = (table[first].astype(float) - table[second].astype(float)).abs()
         except ValueError as error:
             raise InputError(f"{path.name}: {first} and {second} must be numbers") from error
-    _write_table(path, table)
+    answers = {second for _, second in pairs.values()}
+    _write_table(path, table.drop(columns=[*answers]))
 
 
 def _table_in(path: Path) -> pd.DataFrame:

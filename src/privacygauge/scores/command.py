@@ -172,7 +172,7 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
     text = "Are the scores lower for members, as a loss is, or higher, as a likelihood is?"
     sides = ("learn it from the data", "lower", "higher")
     questions.append(Question("side", text, sides, usual=sides[:1]))
-    people = person_question([x for x in files[0].names if x not in (member, *usual)])
+    people = person_question([x for x in files[0].names if x not in (member, *usual, *pair)])
 
     def arguments(answers: Answers) -> list[str]:
         target = answer(answers, "target") or files[0].name
