@@ -29,6 +29,7 @@ from tests.local_page.everyday import (
     TRUTH,
     N,
     csv,
+    history,
     npz,
     parquet,
     predictions,
@@ -641,3 +642,36 @@ def test_a_history_in_plain_words_is_one(tmp_path):
     # A table of people may have such columns, too.
     text = b"team,submitted,private,age\na,2026-01-01 09:00:00,1,30\n"
     assert "holdout log" not in audits_of(tmp_path, {"lb.csv": text})
+
+
+@pytest.mark.parametrize(
+    ("arrays", "lacking"),
+    [
+        ({}, "the true class, and who is a member"),
+        ({"labels": TRUTH}, "who is a member"),
+        ({"member": MEMBER}, "the true class"),
+        ({"seen": MEMBER}, "the true class, and who is a member"),
+        ({"seen": MEMBER, "kind": TRUTH}, ""),
+        ({"labels": TRUTH, "seen": MEMBER}, ""),
+        ({"labels": TRUTH, "member": MEMBER}, ""),
+    ],
+)
+def test_arrays_that_are_missing_are_named(tmp_path, arrays, lacking):
+    audit = audits_of(tmp_path, {"p.npz": npz(probs=PROBS, **arrays)})["classifier"]
+    assert audit.lacks.startswith(f"Nothing here says {lacking}: add" if lacking else "")
+    assert bool(audit.lacks) == bool(lacking)
+
+
+@pytest.mark.parametrize(
+    ("written", "n"),
+    [
+        ("2 000", "2000"),
+        ("2\u202f000", "2000"),
+        ("12,000", "12000"),
+        ("2000", "2000"),
+        ("2 00", "2 00"),
+    ],
+)
+def test_a_number_may_have_its_thousands_apart(tmp_path, written, n):
+    audit = audits_of(tmp_path, {"h.csv": history()})["holdout log"]
+    assert f"--n={n}" in audit.arguments({"n": (written,)})

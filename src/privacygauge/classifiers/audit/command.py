@@ -159,6 +159,13 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             columns = {name: f"p_{place}" for place, name in enumerate(of_classes)}
         return {**columns, **classes, **membership}
 
+    lacks = "" if member or halves else NO_MEMBERS
+    if label is None and len(left) < (1 if member else 2):
+        missing = "the true class" if member else "the true class, and who is a member"
+        lacks = (
+            f"Nothing here says {missing}: add {'labels' if released[0].shapes else 'label'}"
+            f"{'' if member else ', and member, 1 for records that the model was trained on'}"
+        )
     # Shares of anything may sum to 1; those of classes stand beside members, or labels.
     are_labels = ({*map(str, values)} <= {*called} for values in released[0].columns.values())
     sure = not of_classes or member or any(are_labels)
@@ -170,7 +177,7 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             questions=(*questions, *people),
             renamed=renamed,
             fit=4 if label and member else 3 if sure else 0,
-            lacks="" if member or halves else NO_MEMBERS,
+            lacks=lacks,
         ),
         *(alone if of_classes else []),
     ]
