@@ -85,6 +85,22 @@ EVERYDAY: Mapping[str, tuple[Callable[[], Files], Answers, str]] = {
         {"label": "Diagnose", "member": "im Training", "unit": "Person"},
         "classifier",
     ),
+    "predictions in a file of training and one of test data": (
+        lambda: {
+            f"{side}_predictions.csv": csv(predictions()[inside == MEMBER].drop(columns="member"))
+            for side, inside in (("train", True), ("test", False))
+        },
+        {},
+        "classifier",
+    ),
+    "a model that predicts numbers": (
+        lambda: {"regression.csv": csv(pd.DataFrame(
+            {"y_true": (truth := rng.normal(size=N)), "member": MEMBER.astype(int),
+             "y_pred": truth + rng.normal(size=N) * np.where(MEMBER, 0.3, 1)}
+        ))},
+        {"score": ["|y_true - y_pred|"], "side": "lower"},
+        "scores",
+    ),
     "a table with its synthetic twin": (
         lambda: {
             "people.csv": csv(PEOPLE),

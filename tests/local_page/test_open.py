@@ -436,3 +436,13 @@ def test_copies_and_audits_end_with_the_page(tmp_path, monkeypatch, how):
             assert "removed" in browser.send("/end")[2]
         assert process.wait(30) == (143 if how == "terminate" else 0)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("names", [("predictions",), ("a", "b")])
+def test_files_without_members_get_a_line_and_no_question(browser, names):
+    content = csv(predictions().drop(columns="member"))
+    place = placed(browser.drop({f"{name}.csv": content for name in names}))
+    text = browser.ask("GET", place)[2]
+    assert "Nothing here says who is a member: add a column member" in text
+    assert "<button>Audit</button>" not in text
+    assert "Nothing here says who is a member" in said(browser.audited(place))

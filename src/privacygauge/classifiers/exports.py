@@ -42,7 +42,11 @@ _STEMS: Mapping[Kind, tuple[str, ...]] = {
 }
 _LABEL = ("label", "labels", "y_true", "true_label", "truth", "y", "class", "target")
 _MEMBER = ("member", "is_member", "membership", "in_training", "in_train", "is_train", "split")
-NON_MEMBER = ("non_member", "nonmember", "is_test", "in_test", "holdout", "is_holdout", "held_out")
+_PART_HELD_OUT = (
+    *("is_test", "in_test", "holdout", "is_holdout", "held_out", "unseen", "is_val", "in_val"),
+    *("is_validation", "in_validation", "is_oos", "oos", "out_of_sample"),
+)
+NON_MEMBER = ("non_member", "nonmember", *_PART_HELD_OUT)
 """Names of columns that are 1 for the records that the model was not trained on."""
 MEMBERSHIP = (*_MEMBER, *NON_MEMBER)
 """Names of columns that say on which records the model was trained, the most usual one first."""
@@ -51,12 +55,21 @@ _UNIT = ("unit",)
 
 NAMING = (*_ID, *_UNIT)
 """Names of the columns that identify records and people."""
-_PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred")
+PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred", "y_hat", "yhat")
+"""Names of columns of the model's own answers, the most usual one first."""
+_POSITIVE = (
+    *("score", "scores", "y_score", "y_prob", "y_proba", "y_pred_proba", "y_pred_prob"),
+    *("pred_proba", "pred_prob", "predicted_proba", "predicted_prob", "predicted_probability"),
+    *("prediction_probability", "prediction_score", "y_hat_proba"),
+)
+"""Names of columns that hold the probability of the second of two classes, next to the
+prediction."""
 
 IN_WORDS = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
 """Words that mark members, in lower case."""
 OUT_WORDS = frozenset(
     {"out", "non-member", "nonmember", "non_member", "test", "testing", "holdout", "unseen"}
+    | {"held-out", "held_out", "held out", "oos", "out-of-sample", "out_of_sample"}
     | {"false", "f", "no", "n", "0"}
 )
 """Words that mark non-members, in lower case."""
@@ -64,7 +77,7 @@ OUT_WORDS = frozenset(
 _BITS = frozenset({"true", "t", "yes", "y", "1", "false", "f", "no", "n", "0", "in", "out"})
 """Words whose meaning is that of the column: 1 is no member in a column called holdout."""
 
-_BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval"})
+_BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval", "evaluation"})
 """Names of splits that training may have looked at, for example to stop early."""
 
 _PERCENT = 100.0
@@ -84,12 +97,17 @@ _LEAST_P = 1e-3
 
 
 _OF_CLASS = re.compile(
-    r"(?:\.pred_|(?P<stem>p|prob|proba|probability|z|logits?)(?:_class)?_)(?P<name>.+)"
+    r"(?:\.pred_|(?:(?:y_)?pred(?:icted|iction)?_(?=prob))?"
+    r"(?P<stem>p|prob|proba|probability|z|logits?)(?:_class)?_)(?P<name>.+)"
     r"|(?P<before>p|prob|proba|probability|z|logits?) ?\((?P<within>.+)\)",
     re.IGNORECASE,
 )
 """Matches a column of a class's scores as programs write it: ``.pred_a``, ``Probability (a)``,
 ``proba_class_0``, ``P_a``."""
+
+
+_SCORES = frozenset({*_POSITIVE, *(stem for known in _STEMS.values() for stem in known)})
+"""Names of single columns of scores."""
 
 
 def usual_names(given: Sequence[str]) -> list[str]:
@@ -108,10 +126,33 @@ def usual_names(given: Sequence[str]) -> list[str]:
             stem = matched["stem"] or matched["before"] or "prob"
             usual = f"{stem.lower()}_{matched['name'] or matched['within']}"
         found.append(usual)
+    # Only a score that stands alone may be called so in capitals: Z may be a height.
+    if not any(usual in _SCORES or _OF_CLASS.fullmatch(usual) for usual in found):
+        found = [x.lower() if x.lower() in (*_SCORES, *PREDICTED) else x for x in found]
     return [
         name if found.count(usual) > 1 or (usual != name and usual in given) else usual
         for name, usual in zip(given, found, strict=True)
     ]
+
+
+def membership_in(columns: Iterable[str], name: str) -> str | None:
+    """Return the column that says on which records the model was trained; None without any.
+
+    `columns` may be in capitals, and `name` is the input's name in messages.
+
+    Raises
+    ------
+    InputError
+        If several columns each hold out a part of the records, and none says who is a member.
+    """
+    spelled = {x.lower(): x for x in columns} | {x: x for x in columns}
+    known = [spelled[x] for x in MEMBERSHIP if x in spelled]
+    if len(known) > 1 and all(x.lower() in _PART_HELD_OUT for x in known):
+        raise InputError(
+            f"{name}: {' and '.join(known)} each hold out a part of the records: say in one column "
+            "member who was in training"
+        )
+    return known[0] if known else None
 
 
 def roles_in(given: Sequence[str]) -> tuple[list[str], str | None, str | None]:
@@ -122,17 +163,19 @@ def roles_in(given: Sequence[str]) -> tuple[list[str], str | None, str | None]:
     """
     usual = dict(zip(usual_names(given), given, strict=True))
     label = _first_known(usual, _LABEL)
-    member = _first_known(usual, MEMBERSHIP)
+    member = None
+    with contextlib.suppress(InputError):
+        member = membership_in(usual, "")
     stems = {stem for known in _STEMS.values() for stem in known}
     scores = [
         name
         for spelled, name in usual.items()
-        if spelled.lower() in stems
+        if spelled in stems
         or _OF_CLASS.fullmatch(spelled)
         or (_TOP.fullmatch(spelled.lower()) and spelled != label)
     ]
     if not scores and label is not None:
-        scores = [name for spelled, name in usual.items() if spelled.lower() in _POSITIVE]
+        scores = [name for spelled, name in usual.items() if spelled in _POSITIVE]
     return scores, label and usual[label], member and usual[member]
 
 
@@ -167,7 +210,7 @@ def fields_of(
     """
     given = _with_lists(given, name)
     label = _first_known(given, _LABEL)
-    member = _first_known(given, MEMBERSHIP)
+    member = membership_in(given, name)
     wanted = {"label" if table else "labels": label, "member": member}
     # Labels and membership are indispensable; scores have many forms, which come next.
     missing = [what for what, found in wanted.items() if found is None]
@@ -204,7 +247,7 @@ def fields_of(
     known = {*scores.used, label, member, *NAMING}
     if scores.used & set(_POSITIVE):
         # The prediction follows from the score: records are not grouped by it.
-        known |= {key for key in given if key.lower() in _PREDICTED}
+        known |= {key for key in given if key.lower() in PREDICTED}
     known |= set() if table else {"classes", *_STEMS["probs"], *_STEMS["logits"]}
     ids = _first_known(given, _ID)
     unit = _first_known(given, _UNIT)
@@ -245,12 +288,12 @@ def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArr
         found[key] = _lists_in(given[key], f"{name}: {key}")
     # A predicted class may itself look like a list: only lists of numbers, pairs or objects are
     # scores.
-    for key in {"scores", "top_probs", "top_k_probs", *_PREDICTED} & set(given):
+    for key in {"top_probs", "top_k_probs", *_POSITIVE, *PREDICTED} & set(given):
         lists = _lists_in(given[key])
         is_pairs = _are_lists(lists) and len(lists[0]) and isinstance(lists[0][0], Mapping)
         of_numbers = _are_lists(lists) and any(isinstance(x, float) for x in lists[0])
         is_mapping = lists.size and isinstance(lists[0], Mapping)
-        if key not in _PREDICTED or is_pairs or is_mapping or of_numbers:
+        if key not in PREDICTED or is_pairs or is_mapping or of_numbers:
             found[key] = lists
     # With lists of scores there may be lists of their classes.
     if any(found[key] is not given[key] for key in found):
@@ -463,10 +506,10 @@ def _scores(
         return found
     if (found := _of_positive_class(given, truth, name)) is not None:
         return found
-    for key in (*_PREDICTED, *_POSITIVE):
+    for key in (*PREDICTED, *_POSITIVE):
         if key in given and (found := _of_matrix(given[key], key, truth, name)) is not None:
             return found
-    if (predicted := _first_known(given, _PREDICTED)) is not None:
+    if (predicted := _first_known(given, PREDICTED)) is not None:
         raise InputError(
             f"{name}: {predicted} alone is not enough: save the probability of every class "
             "(columns p_0, p_1, ...; of two classes one column p is enough), or logits (z_0, z_1, "
@@ -626,7 +669,7 @@ def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None
 
 def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
     """Return lists of classes and probabilities, from arrays, pairs or objects; else None."""
-    for stem in (*_STEMS["probs"], *_PREDICTED, "scores", "top_probs", "top_k_probs"):
+    for stem in (*_STEMS["probs"], *PREDICTED, "scores", "top_probs", "top_k_probs"):
         column = given.get(stem)
         if column is None or not column.ndim or not len(column):
             continue
@@ -737,11 +780,6 @@ def _by_number(
     return ExportedScores(kind, _columns(given, wanted, name), frozenset(wanted), classes)
 
 
-_POSITIVE = ("score", "scores", "y_score", "y_prob", "y_proba")
-"""Names of columns that hold the probability of the second of two classes, next to the
-prediction."""
-
-
 def _of_positive_class(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
@@ -750,14 +788,14 @@ def _of_positive_class(
     The confidence in the predicted class may have such a name, too: it is never below 1/2, and says
     nothing without the class.
     """
-    column = _first_known(given, _POSITIVE) or _first_known(given, _PREDICTED)
+    column = _first_known(given, _POSITIVE) or _first_known(given, PREDICTED)
     if column is None or len(np.unique(truth)) != 2 or given[column].dtype.kind not in "fiu":
         return None
     values = _stack_lists(given[column], column, name)
     if values.ndim != 1 or not (values.min() >= 0 and values.max() <= 1 and values.min() < 0.5):
         return None
     # Whole numbers under the name of a prediction are the predicted classes themselves.
-    if column in _PREDICTED and (values == np.rint(values)).all():
+    if column in PREDICTED and (values == np.rint(values)).all():
         return None
     return ExportedScores("probs", values, frozenset({column}))
 

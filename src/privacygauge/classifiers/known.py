@@ -756,7 +756,8 @@ _MOST_PLACES = 50
 """Largest number of distinct texts in a column that says where records come from."""
 _SIDES = frozenset(
     {"train", "training", "member", "members", "nonmember", "test", "testing", "holdout", "unseen"}
-    | {"val", "valid", "validation", "dev", "eval", "fold", "split", "part", "set"}
+    | {"val", "valid", "validation", "dev", "eval", "evaluation", "oos", "held"}
+    | {"fold", "split", "part", "set"}
 )
 """Words in a text that name a side or a fold, rather than an origin."""
 

@@ -53,12 +53,17 @@ class DroppedFile:
         ]
 
     def halves(self) -> list[str]:
-        """Return the columns that may say who is a member: two values among the first rows."""
-        return [
-            name
-            for name, values in self.columns.items()
-            if 1 <= len({str(value).strip().lower() for value in values}) <= 2
-        ]
+        """Return the columns that may say who is a member, by their first values.
+
+        These are one or two, or words for the parts of a split such as train, val and test.
+        """
+        found = []
+        for name, values in self.columns.items():
+            different = {str(value).strip().lower() for value in values}
+            words = (says(text, IN_TRAINING) or says(text, HELD_OUT) for text in different)
+            if different and (len(different) <= 2 or all(words)):
+                found.append(name)
+        return found
 
 
 def all_numbers(values: Sequence[Any]) -> bool:
@@ -109,6 +114,18 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Sides:
+    """Files of members and files of others that are one table together."""
+
+    name: str
+    """Name of the joined file."""
+    members: Mapping[str, bool]
+    """Names of the files, each with whether the model was trained on its records."""
+    column: str | None
+    """Column that the joined file gets to say who is a member; None if the files say it."""
+
+
+@dataclass(frozen=True)
 class Recognised:
     """An audit that some files are enough for, once its questions are answered."""
 
@@ -120,6 +137,13 @@ class Recognised:
     """Questions that the files leave open."""
     renamed: Callable[[Answers], Mapping[str, str]] = lambda answers: {}
     """Return columns that the command knows by another name: the given name to that name."""
+    residuals: Callable[[Answers], Mapping[str, tuple[str, str]]] = lambda answers: {}
+    """Return columns that the page adds to its copies: each the size of the difference of two, the
+    truth and the model's answer, in whose place it stands."""
+    joined: Sides | None = None
+    """Files that the page joins into one; None for files that stay as they are."""
+    lacks: str = ""
+    """What keeps the audit from being run on these files, in a sentence; empty if nothing does."""
     fit: int = 1
     """How well the files fit: what has the largest is offered first."""
 
@@ -193,7 +217,7 @@ def member_question(columns: Sequence[str]) -> Question:
     """Return the question which column says who is a member."""
     text = (
         "Which column says whether the model was trained on the record (1, yes or train)? One "
-        "called test or holdout is read the other way round."
+        "called test, validation or holdout is read the other way round."
     )
     return Question("member", text, choices=tuple(columns))
 
@@ -201,15 +225,30 @@ def member_question(columns: Sequence[str]) -> Question:
 def member_column(answers: Answers) -> dict[str, str]:
     """Return the column that was chosen to say who is a member, and the command's name for it."""
     column = answer(answers, "member")
-    outside = says(
-        column, "tests?|testing|testset|hold|holdout|held|unseen|nonmembers?|non|not|out"
-    )
-    inside = says(column, "train|training|trainset")
-    if says(column, "out") and not says(column, "held|hold"):
+    is_part = says(column, HELD_OUT) or (says(column, "out") and says(column, "sample"))
+    outside = is_part or says(column, "nonmembers?|non|not|out")
+    inside = says(column, IN_TRAINING)
+    if says(column, "out") and not is_part:
         inside = True  # in_out, or out_of_training
+    if says(column, "non|not") and is_part:
+        inside = True  # not_test
     # A split must say in words who is a member.
     ours = "split" if outside and inside else "non_member" if outside else "member"
     return {column: ours} if column else {}
+
+
+NO_MEMBERS = (
+    "Nothing here says who is a member: add a column member, 1 for records that the model was "
+    "trained on and 0 for others, or drop two files with train and test in their names"
+)
+"""What files lack that could not say who is a member."""
+IN_TRAINING = "train(ing)?(set|data)?"
+"""Pattern of words in names that stand for the training data."""
+HELD_OUT = (
+    "(tests?|testing|vals?|valid|validation|evals?|evaluation|dev)(set|data)?|oos"
+    "|hold|holdouts?|held|heldout|unseen|controls?"
+)
+"""Pattern of words in names that stand for records that the model was not trained on."""
 
 
 def person_question(columns: Sequence[str]) -> tuple[Question, ...]:

@@ -23,7 +23,9 @@ from privacygauge.kinds.dropped import Answers, DroppedFile, Question, Recognise
 from privacygauge.local_page.audits import Audit
 from privacygauge.local_page.recognition import (
     ENDINGS,
+    add_residuals,
     fitting_audits,
+    join_files,
     look_at,
     rename_columns,
     report_words,
@@ -417,12 +419,15 @@ class _Visit(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such audit")
         command, audited = drop.found[place]
         try:
+            if audited.lacks:
+                raise InputError(audited.lacks)
             answers = {x.name: x.checked(fields.get(x.name, [])) for x in audited.questions}
             drop.answers = answers
             arguments = audited.arguments(answers)
             if title := "".join(_TITLE.checked(fields.get("title", []))):
                 arguments = [*arguments, f"--title={title}"]
             renamed = audited.renamed(answers)
+            residuals = audited.residuals(answers)
         except InputError as error:
             self._show_drop(drop, place, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
             return
@@ -436,6 +441,10 @@ class _Visit(BaseHTTPRequestHandler):
                         # The files as they came stay, for an audit with other answers.
                         copy = drop.folder / "files" / file.name
                         copy.hardlink_to(drop.folder / "given" / file.name)
+                    if audited.joined is not None:
+                        join_files(drop.folder / "files", audited.joined)
+                    for copy in [*(drop.folder / "files").iterdir()]:
+                        add_residuals(copy, residuals)
                         rename_columns(copy, renamed)
                 except InputError as error:
                     self._show_drop(drop, place, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)

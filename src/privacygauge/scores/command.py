@@ -10,6 +10,7 @@ from privacygauge.classifiers.audit.options import METRICS, RISKS
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
 from privacygauge.kinds.dropped import (
+    NO_MEMBERS,
     Answers,
     DroppedFile,
     Question,
@@ -127,43 +128,62 @@ def play(asked: ScoreRequest, work: Work) -> ScoreAudit:
 
 _SCORES = "loss|losses|scores?|nll|perplexity|likelihood|residuals?|distances?"
 """Pattern of words in the names of columns that are scores."""
+_RESIDUAL = "absolute_residual"
+"""Column that a page adds for the size of a model's error."""
 
 
 def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
     """Recognise tables of numbers per record, those of shadow models among them."""
+    from privacygauge.classifiers.exports import PREDICTED, roles_in
     from privacygauge.scores.table import named_roles
 
     member, named = named_roles(files[0].names)
+    _, truth, _ = roles_in(files[0].names)
     numbers = [x for x in files[0].numbers() if x != member]
-    if not all(file.columns and set(named or numbers[:1]) <= {*file.names} for file in files):
+    fractions = {*files[0].fractions()}
+    answered = next((x for x in numbers if x.strip().lower() in PREDICTED), None)
+    # Two numbers per record of which one answers the other; two classes are no such numbers.
+    pair = (truth or "", answered or "")
+    many = len({*map(str, files[0].columns.get(pair[0], ()))}) > 2
+    is_regression = {*pair} <= {*numbers} and many and bool(fractions & {*pair})
+    residual = f"|{truth} - {answered}|"
+    if is_regression:
+        numbers = [residual, *(x for x in numbers if x not in pair)]
+    first = named or (pair if is_regression else numbers[:1])
+    if not all(file.columns and {*first} <= {*file.names} for file in files):
         return []
-    if not numbers or (member is None and not named):
+    if not numbers or (member is None and not named and not is_regression):
         return []
+    halves = [x for x in files[0].halves() if x not in (*named, *pair)]
     questions: list[Question] = []
     if member is None:
-        questions.append(member_question([x for x in files[0].halves() if x not in named]))
+        questions.append(member_question(halves))
     if len(files) > 1:
         text = "Which file holds the scores of the audited model? The others are shadow models."
         questions += model_question(text, files)
-    fractions = [x for x in numbers if x in files[0].fractions()]
+    alone = [x for x in numbers if x in fractions]
     # An id is a number, too, and tells much about membership where members come first.
     usual = tuple(named or [x for x in numbers if says(x, _SCORES)])
-    usual = usual or (tuple(fractions) if len(fractions) == 1 else ())
+    if is_regression and not usual:
+        usual = (residual,)
+    usual = usual or (tuple(alone) if len(alone) == 1 else ())
     text = "Which columns are scores, one number per record that tells something about membership?"
     questions.append(Question("score", text, tuple(numbers), usual=usual, several=True))
     text = "Are the scores lower for members, as a loss is, or higher, as a likelihood is?"
     sides = ("learn it from the data", "lower", "higher")
     questions.append(Question("side", text, sides, usual=sides[:1]))
-    people = person_question([x for x in files[0].names if x not in (member, *usual)])
+    people = person_question([x for x in files[0].names if x not in (member, *usual, *pair)])
 
     def arguments(answers: Answers) -> list[str]:
         target = answer(answers, "target") or files[0].name
         side = answer(answers, "side")
-        chosen = answers.get("score", ()) if side in sides[1:] else ()
+        scores = [_RESIDUAL if x == residual else x for x in answers.get("score", ())]
+        chosen = scores if side in sides[1:] else []
         return [
             target,
             *(f"--shadow={file.name}" for file in files if file.name != target),
-            *options(answers, score="score", unit="unit"),
+            *(f"--score={name}" for name in scores),
+            *options(answers, unit="unit"),
             *(f"--{side}={name}" for name in chosen),
         ]
 
@@ -173,7 +193,12 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             arguments,
             questions=(*questions, *people),
             renamed=member_column,
-            fit=3 if member and named else 2,
+            residuals=lambda answers: (
+                {_RESIDUAL: pair} if residual in answers.get("score", ()) else {}
+            ),
+            lacks="" if member or halves else NO_MEMBERS,
+            # Without members, a column called loss or distance may be any table's own.
+            fit=3 if member and (named or is_regression) else 2 if member or len(files) == 1 else 1,
         )
     ]
 

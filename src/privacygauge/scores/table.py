@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifiers.exports import MEMBERSHIP, NAMING, members_of
+from privacygauge.classifiers.exports import NAMING, members_of, membership_in
 from privacygauge.classifiers.game import MANY_COINS, even_counts
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -101,7 +102,11 @@ class ScoreTable:
 def named_roles(columns: Sequence[str]) -> tuple[str | None, list[str]]:
     """Return the column of members, or None, and the columns that are scores by their names."""
     named = [x for x in columns if x.lower() in _NAMES or x.lower().startswith("score_")]
-    return _column_of_names(columns, MEMBERSHIP), named
+    member = None
+    # Several parts held out say nothing together, and leave the question open.
+    with contextlib.suppress(InputError):
+        member = membership_in(columns, "")
+    return member, named
 
 
 def as_scores(
@@ -207,7 +212,7 @@ def _table(
     for column in needed:
         if column not in arrays:
             raise InputError(f"{name}: no column {column!r}; the columns are: {have}")
-    bits = _column_of_names(arrays, MEMBERSHIP)
+    bits = membership_in(arrays, name)
     if bits is None and members:
         raise InputError(
             f"{name}: no column member, 1 for records of the training data and 0 for others; the "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
 from privacygauge.kinds.dropped import (
+    HELD_OUT,
     Answers,
     DroppedFile,
     Recognised,
@@ -395,7 +396,7 @@ _WORDS = {
         "syn|synth|synthetic[a-z]*|synthe[sz]i[sz]ed|synthpop|made|fakes?|fakedata|faked|twin|"
         "generat(ed|or|ors|ion)|sampled|released|artificial"
     ),
-    "holdout": "test|tests|testing|testdata|testset|hold|holdouts?|heldout|held|controls?|unseen",
+    "holdout": HELD_OUT,
 }
 """Words in names of files that say which table it is, as a pattern."""
 

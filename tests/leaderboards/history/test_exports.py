@@ -39,6 +39,8 @@ EXPORTS = {
     "percent signs": "team,score\nann,61 %\nbea,65.0%\ncleo,70%\n",
     "failed rows": "team,status,score\nann,ok,0.61\nann,failed,-\nbea,ok,0.65\nbea,error,N/A\n"
     "cleo,ok,0.7\ncleo,timeout,null\n",
+    "words of one's own": "team,submitted,public,private\nann,2026-03-14 09:00:00,0.61,0.6\n"
+    "bea,2026-03-15 09:00:00,0.65,0.64\ncleo,2026-03-16 09:00:00,0.7,0.69\n",
     "no times": "team,score\nann,0.61\nbea,0.65\ncleo,0.7\n",
 }
 

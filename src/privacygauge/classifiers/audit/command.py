@@ -12,6 +12,7 @@ from privacygauge.classifiers.audit.options import METRICS, NAME, ClassifierRequ
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Command
 from privacygauge.kinds.dropped import (
+    NO_MEMBERS,
     Answers,
     DroppedFile,
     Question,
@@ -22,6 +23,7 @@ from privacygauge.kinds.dropped import (
     model_question,
     options,
     person_question,
+    says,
 )
 from privacygauge.kinds.request import (
     HelpGroup,
@@ -116,8 +118,9 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
     if label is None:
         questions.append(Question("label", "Which column holds the true class?", tuple(left)))
     called = [name.removeprefix("p_") for name in of_classes.values()]
+    is_one = [*of_classes.values()] == ["p"]
     whole = {*released[0].numbers()}.difference(released[0].fractions())
-    if (label is None or label in whole) and not all(name.isdecimal() for name in called):
+    if (label is None or label in whole) and not (is_one or all(map(str.isdecimal, called))):
         # Only their owner knows which number is which class.
         order = (f"yes: {short_list(called)}",)
         text = (
@@ -125,8 +128,10 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             "columns? If not, call the columns p_0, p_1, ... first."
         )
         questions.append(Question("order", text, order, needed=label is not None))
+    halves: list[str] = []
     if member is None:
-        halves = [x for x in released[0].halves() if x in left] or left
+        # Arrays were not looked into: any may say who is a member.
+        halves = [x for x in released[0].halves() if x in left] if released[0].columns else left
         questions.append(member_question(halves))
     if len(released) == 2:
         text = "Which file holds the predictions of the audited model? The other is a shadow model."
@@ -154,6 +159,13 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             columns = {name: f"p_{place}" for place, name in enumerate(of_classes)}
         return {**columns, **classes, **membership}
 
+    lacks = "" if member or halves else NO_MEMBERS
+    if label is None and len(left) < (1 if member else 2):
+        missing = "the true class" if member else "the true class, and who is a member"
+        lacks = (
+            f"Nothing here says {missing}: add {'labels' if released[0].shapes else 'label'}"
+            f"{'' if member else ', and member, 1 for records that the model was trained on'}"
+        )
     # Shares of anything may sum to 1; those of classes stand beside members, or labels.
     are_labels = ({*map(str, values)} <= {*called} for values in released[0].columns.values())
     sure = not of_classes or member or any(are_labels)
@@ -165,6 +177,7 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             questions=(*questions, *people),
             renamed=renamed,
             fit=4 if label and member else 3 if sure else 0,
+            lacks=lacks,
         ),
         *(alone if of_classes else []),
     ]
@@ -174,6 +187,8 @@ def _class_columns(file: DroppedFile, apart: Sequence[str | None]) -> dict[str, 
     """Return neighbouring columns that sum to 1, or to 100, in the first rows, to their names.
 
     These are what readers call the probabilities of classes; ``confidence_cat`` becomes ``p_cat``.
+    Without any, the only column of fractions beside two true classes, the first of `apart`, is the
+    probability of the second one, ``p``. That of the predicted class is never in the lower half.
     """
     shares = {
         name: [float(value) for value in file.columns[name]]
@@ -200,9 +215,19 @@ def _class_columns(file: DroppedFile, apart: Sequence[str | None]) -> dict[str, 
                 heads = {name[: len(name) - len(re.split(r"[_ .:-]", name)[-1])] for name in found}
                 head = heads.pop() if len(heads) == 1 else ""
                 return {name: f"p_{name.removeprefix(head)}" for name in found}
+    two = len({str(value).strip() for value in file.columns.get(apart[0] or "", ())}) == 2
+    for column in file.fractions() if two and len(with_fractions) == 1 else ():
+        p = shares.get(column, [0.0])
+        if 0 <= min(p) < 0.5 < max(p) <= 1 and not says(column, _ERRORS):
+            return {column: "p"}
     return {}
 
 
+_ERRORS = (
+    "loss|losses|nll|perplexity|likelihood|residuals?|distances?|errors?|entropy|margin|energy|mse"
+    "|mae|rmse|brier|uncertainty|variance|std|confidence|weights?"
+)
+"""Pattern of words in the names of numbers that are no probability of a class."""
 _OFF = 0.02
 """Largest deviation of the sum of a row's probabilities from 1, from rounding."""
 _MOST = 100 * (1 + _OFF)

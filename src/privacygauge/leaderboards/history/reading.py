@@ -80,9 +80,10 @@ PLATFORMS = {
         "lastsubmissiondate",
         "dateoflastentry",
         "date",
+        "submitted",
     ),
-    "score": ("publicscore", "predictionscore", "accuracy"),
-    "private": ("privatescore",),
+    "score": ("publicscore", "predictionscore", "accuracy", "public"),
+    "private": ("privatescore", "private"),
     "phase": ("phasename", "challengephase"),
     "sent": ("submissioncount", "entries", "numberofentries"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -162,7 +163,9 @@ def recognise(files: Sequence[DroppedFile]) -> list[Recognised]:
             lambda answers: [
                 history.name,
                 *(f"--{flag}={name}" for flag, name in flags.items()),
-                *options(answers, n="n", classes="classes", metric="metric"),
+                # Thousands may stand apart: 2 000.
+                *(re.sub(r"(?<=\d)[\s,'](?=\d{3}(?!\d))", "", x) for x in options(answers, n="n")),
+                *options(answers, classes="classes", metric="metric"),
             ],
             questions=tuple(questions),
             fit=5,
