@@ -116,6 +116,7 @@ def test_imports_are_of_dependencies_or_of_peers():
     allowed = dependencies() | peers() | INSTALLERS | WRAPPED | RENAMED | {OURS}
     own = {
         "tests",
+        "peers",  # of bench
         *(path.stem for folder in ("bench", "docs") for path in (ROOT / folder).rglob("*.py")),
     }
     pattern = re.compile(r"^\s*(?:from|import) ([a-z_]\w*)[\w.]*(?: import | as |$)", re.MULTILINE)

@@ -69,7 +69,7 @@ def test_a_kind_of_another_package_is_a_command_a_page_and_a_line_of_the_registe
     """The kind of CONTRIBUTING, less than 100 lines, as a package of its own."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = PYTHON.findall(text[text.index("## Add a kind of audit") :])
-    audit = blocks[0].split("\naudit = ")[0]
+    audit = blocks[0].split("\ncopies = ")[0]
     command = blocks[1].split("\nPath(")[0]
     code = f"{audit}\n{command}"
     assert len([line for line in code.splitlines() if line.strip()]) <= 100
