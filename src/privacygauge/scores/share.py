@@ -29,8 +29,9 @@ _LEAST_GAP = 0.02
 _LEAST_SPREAD = 0.1
 """Smallest variance of guesses at a share, as a part of that of fair coins."""
 
-_LEAST_SCALE = 0.25
-"""Smallest variance of guesses as a part of that of draws."""
+_LEAST_SCALE = 1.0
+"""Smallest variance of guesses as a part of that of draws: models that happen to vary less among
+each other do not show that the target does."""
 
 _TINY = 1e-12
 
