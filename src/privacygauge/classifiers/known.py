@@ -192,7 +192,7 @@ def usable_columns(
         if reason is None:
             columns[name] = values
         else:
-            notes.append(_unused_column_text(name, reason))
+            notes.append(unused_column_text(name, reason))
     return KnownColumns(columns, tuple(notes), features)
 
 
@@ -355,7 +355,7 @@ def comparison_on(
             reason = "it follows from the model's answers, or they follow from it"
             if name in unrelated:
                 reason = "it tells the sides apart, but has nothing to do with the answers"
-            notes.append(_unused_column_text(name, reason))
+            notes.append(unused_column_text(name, reason))
             del columns[name]
         if not made and not unrelated:
             break
@@ -603,7 +603,8 @@ _UNRELATED = 0.08
 weight."""
 
 
-def _unused_column_text(name: str, reason: str) -> str:
+def unused_column_text(name: str, reason: str) -> str:
+    """Return the note on a column that was left out of the comparison."""
     return f"the column {name!r} is not used to check that the comparison is fair: {reason}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifiers.audit.predictions import origin_of_truth
 from privacygauge.classifiers.audit.result import (
@@ -18,6 +18,7 @@ from privacygauge.classifiers.audit.result import (
     riskiest_blocks,
 )
 from privacygauge.classifiers.audit.verdict import REPEAT, verdict
+from privacygauge.classifiers.exports import PREDICTED
 from privacygauge.classifiers.known import (
     HELD_BY,
     Answers,
@@ -26,6 +27,7 @@ from privacygauge.classifiers.known import (
     comparison_on,
     digits_differ,
     repeats_a_signal,
+    unused_column_text,
     usable_columns,
 )
 from privacygauge.classifiers.neighbours import clustered_points
@@ -525,8 +527,10 @@ class ScoreOptions(ScoreDesign):
         if target.groups:
             of_groups = np.array(target.groups)[target.labels]
             target = replace(target, columns={**target.columns, GROUP: of_groups})
+        answers = answers_among(target.columns, list(signals.values()))
+        others = {x: values for x, values in target.columns.items() if x not in answers}
         known = usable_columns(
-            target,
+            replace(target, columns=others),
             lambda values: repeats_a_signal(np.asarray(values), list(signals.values())),
             features=target.features,
         )
@@ -534,7 +538,11 @@ class ScoreOptions(ScoreDesign):
         if models is not None and models.both_sides:
             columns[HELD_BY] = models.inside.sum(axis=0)
         return comparison_on(
-            KnownColumns(columns, known.notes, features=(*target.features, GROUP)),
+            KnownColumns(
+                columns,
+                (*known.notes, *(unused_column_text(x, _ANSWER) for x in answers)),
+                features=(*target.features, GROUP),
+            ),
             target,
             # Without the groups, which are a known column themselves.
             Answers(target.values, signals),
@@ -543,6 +551,33 @@ class ScoreOptions(ScoreDesign):
             worlds=worlds,
             rows=rows,
         )
+
+
+_ANSWER = "its difference from another column is the score, so it is what the model answered"
+
+
+def answers_among(
+    columns: Mapping[str, NDArray[Any]], signals: Sequence[Floats]
+) -> tuple[str, ...]:
+    """Return the columns called predictions whose difference from another column is a score.
+
+    Nobody knows them without asking the model; beside the truth they say as much as the score.
+    """
+    numbers = {
+        name: np.asarray(values, np.float64)
+        for name, values in columns.items()
+        if np.asarray(values).dtype.kind in "iuf"
+    }
+    return tuple(
+        name
+        for name in numbers
+        if name.lower() in PREDICTED
+        and any(
+            repeats_a_signal(np.abs(values - numbers[name]), signals)
+            for other, values in numbers.items()
+            if other != name
+        )
+    )
 
 
 audit_scores = one_line(
