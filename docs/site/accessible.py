@@ -48,5 +48,6 @@ def mend(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
-    app.connect("build-finished", mend)
+    # After the pages of sources and of the gallery, which are written then too.
+    app.connect("build-finished", mend, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

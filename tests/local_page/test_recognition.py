@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifiers import load_predictions
-from privacygauge.classifiers.exports import MEMBERSHIP, NON_MEMBER
+from privacygauge.datasets.columns import MEMBERSHIP, NON_MEMBER
 from privacygauge.errors import InputError
 from privacygauge.kinds.dropped import DroppedFile, all_numbers, member_column
 from privacygauge.local_page.recognition import (

@@ -28,6 +28,14 @@ from privacygauge.classifiers.predictions import (
 )
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
+from privacygauge.datasets.columns import (
+    ID,
+    MEMBERSHIP,
+    NAMING,
+    NON_MEMBER,
+    UNIT,
+    membership_in,
+)
 from privacygauge.datasets.parsing import text_order
 from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
@@ -41,20 +49,6 @@ _STEMS: Mapping[Kind, tuple[str, ...]] = {
     "probs": ("probs", "p", "prob", "proba", "probability", "probabilities"),
 }
 _LABEL = ("label", "labels", "y_true", "true_label", "truth", "y", "class", "target")
-_MEMBER = ("member", "is_member", "membership", "in_training", "in_train", "is_train", "split")
-_PART_HELD_OUT = (
-    *("is_test", "in_test", "holdout", "is_holdout", "held_out", "unseen", "is_val", "in_val"),
-    *("is_validation", "in_validation", "is_oos", "oos", "out_of_sample"),
-)
-NON_MEMBER = ("non_member", "nonmember", *_PART_HELD_OUT)
-"""Names of columns that are 1 for the records that the model was not trained on."""
-MEMBERSHIP = (*_MEMBER, *NON_MEMBER)
-"""Names of columns that say on which records the model was trained, the most usual one first."""
-_ID = ("id", "ids")
-_UNIT = ("unit",)
-
-NAMING = (*_ID, *_UNIT)
-"""Names of the columns that identify records and people."""
 PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred", "y_hat", "yhat")
 """Names of columns of the model's own answers, the most usual one first."""
 _POSITIVE = (
@@ -120,7 +114,7 @@ def usual_names(given: Sequence[str]) -> list[str]:
     for name in given:
         usual = name.strip()
         matched = _OF_CLASS.fullmatch(usual)
-        if usual.lower() in (*_LABEL, *MEMBERSHIP, *_ID, *_UNIT):
+        if usual.lower() in (*_LABEL, *MEMBERSHIP, *NAMING):
             usual = usual.lower()
         elif matched is not None and matched["name"] != "class":  # .pred_class is a prediction
             stem = matched["stem"] or matched["before"] or "prob"
@@ -133,26 +127,6 @@ def usual_names(given: Sequence[str]) -> list[str]:
         name if found.count(usual) > 1 or (usual != name and usual in given) else usual
         for name, usual in zip(given, found, strict=True)
     ]
-
-
-def membership_in(columns: Iterable[str], name: str) -> str | None:
-    """Return the column that says on which records the model was trained; None without any.
-
-    `columns` may be in capitals, and `name` is the input's name in messages.
-
-    Raises
-    ------
-    InputError
-        If several columns each hold out a part of the records, and none says who is a member.
-    """
-    spelled = {x.lower(): x for x in columns} | {x: x for x in columns}
-    known = [spelled[x] for x in MEMBERSHIP if x in spelled]
-    if len(known) > 1 and all(x.lower() in _PART_HELD_OUT for x in known):
-        raise InputError(
-            f"{name}: {' and '.join(known)} each hold out a part of the records: say in one column "
-            "member who was in training"
-        )
-    return known[0] if known else None
 
 
 def roles_in(given: Sequence[str]) -> tuple[list[str], str | None, str | None]:
@@ -249,8 +223,8 @@ def fields_of(
         # The prediction follows from the score: records are not grouped by it.
         known |= {key for key in given if key.lower() in PREDICTED}
     known |= set() if table else {"classes", *_STEMS["probs"], *_STEMS["logits"]}
-    ids = _first_known(given, _ID)
-    unit = _first_known(given, _UNIT)
+    ids = _first_known(given, ID)
+    unit = _first_known(given, UNIT)
     further = {key: array for key, array in given.items() if key not in known}
     lists = [key for key, array in further.items() if _are_lists(array)]
     of_lists = [f"column {key} holds lists, and was left out" for key in lists]

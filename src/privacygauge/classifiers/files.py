@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifiers.exports import (
-    NAMING,
     Kind,
     class_order,
     encode_classes,
@@ -24,6 +23,7 @@ from privacygauge.classifiers.exports import (
 from privacygauge.classifiers.predictions import ARRAYS, Pool, Predictions, predictions
 from privacygauge.core import checks
 from privacygauge.datasets.archives import SMALL
+from privacygauge.datasets.columns import NAMING
 from privacygauge.datasets.reading import CSV, FrameLike, long_columns, read_content
 from privacygauge.errors import InputError
 from privacygauge.runs.results import write_results

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privacygauge.classifiers.exports import NAMING, membership_in
 from privacygauge.datasets import archives
+from privacygauge.datasets.columns import NAMING, membership_in
 from privacygauge.datasets.reading import (
     CSV,
     LINES,

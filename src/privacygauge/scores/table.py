@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifiers.exports import NAMING, members_of, membership_in
+from privacygauge.classifiers.exports import members_of
 from privacygauge.classifiers.game import MANY_COINS, even_counts
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import number_units
 from privacygauge.datasets.canary_scores import ARRAYS
+from privacygauge.datasets.columns import NAMING, membership_in
 from privacygauge.datasets.reading import CSV, FrameLike, plain_array, read_content
 from privacygauge.errors import InputError
 
