@@ -332,14 +332,12 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
         row = _final_submission(history, code)
         others = np.delete(typical, code)
         # Turned round: leads of some teams are among their smallest gaps.
-        easier, spread = (0.0, 0.0) if history.random_private else _usual_gap(-others)
+        easier, spread, wider = _usual_gap(history, -others)
         usual = -easier
         pair = float(history.scores[row]), float(history.private[row])
         sampled = float(_deviation(pair, (history.points, private_points), metric))
         above = usual - (pair[0] - pair[1])
-        scale = math.hypot(max(spread, sampled), _UNEVEN * usual)
-        if not history.random_private:
-            scale *= math.sqrt(1 + _LOCATED / len(others))
+        scale = wider * math.hypot(max(spread, sampled), _UNEVEN * usual)
         z = above / scale if scale > _PERFECT_TIES else 0.0
         tail = float(ndtr(-z)) if sampled >= spread else float(_tail_of_few(z, len(others)))
         selected = history.selected
@@ -393,10 +391,9 @@ def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) 
     of = history.rows_of(code)
     k = len(of)
     others = np.delete(gaps, code)
-    usual, spread = (0.0, 0.0) if history.random_private else _usual_gap(others)
+    usual, spread, wider = _usual_gap(history, others)
     metric = metric_named(history.metric)
     sizes = (history.points, private_points)
-    wider = 1.0 if history.random_private else math.sqrt(1 + _LOCATED / len(others))
     above = history.scores[of] - history.private[of] - usual
     sampled = _deviation((history.scores[of], history.private[of]), sizes, metric)
     at = int(np.flatnonzero(of == row)[0])
@@ -478,21 +475,27 @@ def _best_of(k: int, z: float, own: float, tail: Callable[[Floats], Floats]) -> 
     return float(np.trapezoid(density * beyond, x))
 
 
-def _usual_gap(gaps: Floats) -> tuple[float, float]:
-    """Return mean and standard deviation of gaps, as the smallest `_KEPT` of them tell them.
+def _usual_gap(history: History, gaps: Floats) -> tuple[float, float, float]:
+    """Return mean and standard deviation of gaps, as the smallest `_KEPT` tell them, and a factor.
+
+    Errors of a further gap are as much larger as the factor says, since the mean is estimated.
+    Between random parts all is known: gaps are 0 but for sampling.
 
     Notes
     -----
     Least squares of the sorted gaps on the expected order statistics of as many normals (Blom
     1958); the largest are left out, and raise neither (Gupta 1952, type II censoring).
     """
+    if history.random_private:
+        return 0.0, 0.0, 1.0
     n = len(gaps)
     kept = _n_kept(n)
     expected = ndtri((np.arange(1, kept + 1) - 0.375) / (n + 0.25))
     least = np.sort(gaps)[:kept]
     centred = expected - expected.mean()
     spread = float(least @ centred / (centred @ centred))
-    return float(least.mean()) - spread * float(expected.mean()), spread
+    mean = float(least.mean()) - spread * float(expected.mean())
+    return mean, spread, math.sqrt(1 + _LOCATED / n)
 
 
 def _n_kept(n: int) -> int:
