@@ -33,7 +33,9 @@ def bound(*options):
 
 
 def attack(files, *options):
-    return ("holdout", "attack", "--labels", files / "labels.npy", "--queries", 30, *options)
+    if "--labels" not in options:
+        options = ("--labels", files / "labels.npy", *options)
+    return ("holdout", "attack", "--queries", 30, *options)
 
 
 def one_line(done, message):
