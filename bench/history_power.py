@@ -7,6 +7,7 @@ default guard, whose answers the attack sees.
 
     python bench/history_power.py                       the tables of docs/leaderboard-history.md
     python bench/history_power.py --quick               the same from few histories
+    python bench/history_power.py --only skills --first 1000    other histories of these
     python bench/history_power.py --only nb,designed    the rows of these attacks; honest; metrics;
                                                         skills: metrics, skills, harder parts
 """
@@ -317,8 +318,11 @@ def _score_of(metric: Metric, truth: Rows, value: NDArray[np.float64]) -> float:
     return float(metric.score(np.clip(value, 0, 1), truth.astype(np.float64)))
 
 
-def skill_rows(n: int) -> None:
-    """Print for each metric and skill how often somebody stands out, and how often is a hint."""
+def skill_rows(n: int, first: int = 0) -> None:
+    """Print for each metric and skill how often somebody stands out, and how often is a hint.
+
+    The histories are those from `first` on: the tests' constants were chosen on 0 to 99.
+    """
     metrics = ("accuracy", "balanced-accuracy", "f1", "auc", "brier", "logloss:15", "rmse:0:1",
                "mae:0:1")  # fmt: skip
     cells = [("none", harder) for harder in HARDER] + [("labels", 0.0), ("average", 0.0)]
@@ -327,7 +331,7 @@ def skill_rows(n: int) -> None:
             shown = [f"{name}, {skill:.0%}"]
             for cheat, harder in cells:
                 loud, either = 0, 0
-                for i in range(n):
+                for i in range(first, first + n):
                     found = examine_history(by_skill(name, skill, harder, cheat, i), (), 0, 0.95)
                     named = {x for hint in found.hints for x in hint.accounts}
                     loud += bool(found.findings)
@@ -345,6 +349,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few histories")
     parser.add_argument("--only", help="honest, metrics, skills, or names of attacks as a,b")
+    parser.add_argument(
+        "--first", type=int, default=0, help="number of the first history of skills"
+    )
     asked = parser.parse_args()
     names = (
         ["honest", "metrics", *ATTACKS, *MODELS] if asked.only is None else asked.only.split(",")
@@ -355,7 +362,7 @@ def main() -> None:
         elif name == "metrics":
             metric_rows(5 if asked.quick else 100)
         elif name == "skills":
-            skill_rows(5 if asked.quick else 100)
+            skill_rows(5 if asked.quick else 100, asked.first)
         else:
             print("|", row(name, 3 if asked.quick else 24), "|", flush=True)
 
