@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -162,15 +164,26 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the site, warnings being errors, and return every page of it by its file."""
+    """Build the site, warnings being errors, and return every page of it by its file.
+
+    Processes of tests beside each other build it once: the first makes the others wait.
+    """
     pytest.importorskip("sphinx")
-    place = tmp_path_factory.mktemp("site")
-    call = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "-d", str(place / "doctrees")]
-    done = subprocess.run(
-        [*call, str(DOCS), str(place / "html")], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return {page: Links(page) for page in (place / "html").glob("**/*.html")}
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+    html = place / "html"
+    with (place / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not html.exists():
+            made = place / "unfinished"
+            call = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "-d", str(place / "doctrees")]
+            done = subprocess.run(
+                [*call, str(DOCS), str(made)], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            made.rename(html)
+    return {page: Links(page) for page in html.glob("**/*.html")}
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import privacygauge as pg
 from tests.classifiers.made import softmax
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 
 def verdict(seed: int, few: int = 0, group: float = 0.0) -> str:
@@ -44,7 +44,7 @@ def test_members_known_less_than_all_others_are_never_no_leak(planted: dict[str,
 
 @pytest.mark.slow
 def test_nobody_is_known_less_where_nothing_leaks() -> None:
-    games = times(40)
+    games = quarter(40)
     said = ["less than all other" in verdict(seed) for seed in range(games)]
     # Two questions at a quarter of 5% each.
     assert sum(said) <= binom.ppf(0.999, games, 0.025)
