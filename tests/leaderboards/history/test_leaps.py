@@ -293,6 +293,41 @@ def test_labels_that_many_accounts_bought_are_worth_a_look(buyers):
         assert not found.suspects
 
 
+@pytest.mark.parametrize(
+    ("buyers", "of", "wrong"),
+    [(11, 25, 0.001), (15, 25, 0.0), (15, 25, 0.001), (12, 100, 0.001), (60, 100, 0.001)],
+)
+@pytest.mark.parametrize("metric", ["accuracy", "mae:0:1"])
+def test_labels_that_went_round_are_worth_a_look(buyers, of, wrong, metric):
+    """More than ten accounts send them, a few answers changed or not, and many may be more."""
+    for i in range(4):
+        rng = stream(i, "went round", buyers, of)
+        teams = {}
+        for team in range(of):
+            teams[f"team-{team}"] = improving(rng, 1500, 0.6, rng.uniform(0.75, 0.85), 4)
+            if team < buyers:
+                teams[f"team-{team}"].append(1 - rng.binomial(1500, wrong) / 1500)
+        found = audited(replace(scored(rng, 1500, teams), metric=metric))
+        known = {f"team-{team}" for team in range(buyers)}
+        named = {name for hint in found.hints for name in hint.accounts}
+        assert named | set(found.suspects) == known
+
+
+@pytest.mark.parametrize("level", [0.97, 0.99, 0.995])
+def test_a_better_method_that_many_teams_took_over_is_not_worth_a_look(level):
+    """From 80%, with seeds and settings of their own."""
+    worth = 0
+    for i in range(10):
+        rng = stream(i, "public notebook", level)
+        teams = {}
+        for team in range(40):
+            teams[f"team-{team}"] = improving(rng, 2000, 0.6, rng.uniform(0.75, 0.82), 4)
+            if team < 25:
+                teams[f"team-{team}"] += improving(rng, 2000, level - 0.002, level, 2)
+        worth += bool(audited(scored(rng, 2000, teams)).hints)
+    assert worth <= 1
+
+
 def test_a_task_that_many_solve_without_an_error_is_not_worth_a_look():
     """The others come close."""
     for i in range(5):

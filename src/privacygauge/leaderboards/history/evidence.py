@@ -365,12 +365,14 @@ LEAP = Detector(
         "The errors of the accounts' best submissions fall off like a power, and the board "
         "improves at once by no more than others improve by their own best; or at least half "
         "of the next account's errors are left, of squared ones too, or by the last of j accounts "
-        "two thirds, or by the best of them one in 2 j (up to ten accounts, or up to half of all "
-        "if none of them has an error); or so few errors are luck, as far as counting tells."
+        "two thirds, or by the best of them one in 2 j (up to ten accounts); or by more than ten "
+        "accounts on average more than two answers in a thousand, or by the last of them a fifteenth "
+        "(of losses a thirtieth); or so few errors are luck, as far as counting tells."
     ),
     limits=(
         "A new method, or better data, leaps like this, and so does whoever knows most of the "
-        "labels, alone or with others: nothing on the board tells which. Ask how the submission "
+        "labels, alone or with others: nothing on the board tells which. Where many leap together, "
+        "ask first whether the labels, or what gives them away, went round. Ask how the submission "
         "was made, and score it on points that were never on the board."
     ),
 )

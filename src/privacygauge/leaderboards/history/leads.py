@@ -17,7 +17,9 @@ from privacygauge.leaderboards.metrics import metric_named
 FEWEST = 5
 """Minimum number of accounts: with fewer, no distance can be called large."""
 TOGETHER = 10
-"""Largest number of accounts that may share the labels; at least three must be left."""
+"""Largest number of accounts of which each is tested as the last of a group that shares the labels;
+at least three must be left. Of larger groups one is tested.
+"""
 _FRIENDS = 3
 """Group size above which the errors must be fewer in proportion to the size: a good model that was
 made public has many followers too.
@@ -88,9 +90,11 @@ def leaps(history: History) -> tuple[Evidence, ...]:
     steps of all j accounts count, since those that know more labels each than the one before leave
     no large step behind the last.
     Errors that are roots of squares are compared by their squares: who knows half of the numbers
-    has half of those. More than ten accounts, up to half of all, are tested where none of them has
-    an error. Of all numbers of accounts, and of public scores, private ones and, where errors are
-    counted, both together, the clearest is returned.
+    has half of those. More than ten accounts, of which three are not among them, are tested as one
+    group, the one farthest ahead, by the step behind its last one, and by the conditions of
+    `near_perfect` for a single account.
+    Of all numbers of accounts, and of public scores, private ones and, where errors are counted,
+    both together, the clearest is returned.
 
     Counting alone must not explain it either: accounts at their own rates of errors, and the
     leading ones at the next account's, would have so few with small probability. An area under the
@@ -101,14 +105,15 @@ def leaps(history: History) -> tuple[Evidence, ...]:
     if isinstance(found, Skipped):
         return ()
     # Bonferroni with weights 2^-j, a leader alone being as likely as all larger groups, for public
-    # and private scores and both together.
+    # and private scores and both together. An eighth is for groups beyond ten, which are as many as
+    # there are steps that may end them.
     parts = _n_parts(history)
-    # All larger groups are one: those without errors.
-    powers = [2 ** min(len(test.accounts), TOGETHER + 1) for test in found]
-    weighted = [
-        replace(test, p_value=min(1.0, parts * power * test.p_value))
-        for test, power in zip(found, powers, strict=True)
-    ]
+    beyond = len(history.names) - 3 - TOGETHER
+    weighted = []
+    for test in found:
+        j = len(test.accounts)
+        factor = 8.0 * beyond if j > TOGETHER else 2.0**j * (8 / 7 if beyond > 0 else 1)
+        weighted.append(replace(test, p_value=min(1.0, parts * factor * test.p_value)))
     return (min(weighted, key=lambda test: test.p_value),)
 
 
@@ -160,26 +165,37 @@ def _far_ahead(
     least = (_FEWER_LOSS if loss else _FEWER) if known else _LEAP**power
     found = []
     sizes = list(range(1, min(TOGETHER, m - 3) + 1))
-    perfect = int(np.count_nonzero(wrong < 0.5))
-    # Up to half of the accounts may have bought the labels.
-    if not known and not loss and TOGETHER < perfect <= m / 2:
-        sizes.append(perfect)
+    if not known and m - 3 > TOGETHER:
+        # Of larger groups the one that is farthest ahead of the next account, half an error counted
+        # as none: whoever has the labels may have changed an answer.
+        whole = wrong[order] + 0.5
+        ahead_by = whole[TOGETHER + 1 : m - 2] / whole[TOGETHER : m - 3]
+        sizes.append(TOGETHER + 1 + int(np.argmax(ahead_by)))
     for j in sizes:
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
         mean = float(later.mean())
         alone = 1.0
         left = float(wrong[order[j - 1]])
+        many = j > TOGETHER
+        # Of a large group the last one is unlucky: its mean counts, which varies less.
+        of_group = float(wrong[order[:j]].mean()) if many else left
+        luck = 2 * math.sqrt(_NEARLY * n / j) if many else 0.0
         # Half an answer more: whole answers are floats here.
-        nearly = left <= _NEARLY * n + 0.5 and beta.ppf(0.95, left + 1, n - left) <= _AT_MOST
-        nearly = nearly or not known or loss
+        nearly = of_group <= _NEARLY * n + 0.5 + luck
+        nearly = nearly and beta.ppf(0.95, of_group + 1, n - of_group) <= _AT_MOST
+        nearly = nearly or not (known or many) or loss
         if known:
             fewer = least * max(1.0, j / _FRIENDS)
+        elif many:
+            # A better method that was made public has as many followers; known labels leave less.
+            fewer = _FEWER_LOSS**power if loss else _FEWER
         else:
             fewer = least if j == 1 else _LAST_OF_SEVERAL**power
         # A smaller lead is no sign of known labels, and keeps the p-value 1.
         ahead = errors[j] >= fewer * errors[j - 1]
-        if nearly and ahead and (known or errors[j] >= (_LEAP * j) ** power * errors[0]):
-            leading = steps[j - 1 : j] if known else steps[:j]
+        far = known or many or errors[j] >= (_LEAP * j) ** power * errors[0]
+        if nearly and ahead and far:
+            leading = steps[j - 1 : j] if known or many else steps[:j]
             ratio = float(leading.mean()) / mean if mean > 0 else math.inf
             spaced = float(f.sf(ratio, 2 * len(leading), 2 * len(later)))
             rate = min(1.0, float(errors[j]) / n)
@@ -222,7 +238,8 @@ def _losses(history: History, scores: Floats, n: float) -> tuple[Floats, float, 
         lost = np.sqrt(lost)
     best = [lost[history.rows_of(code)].min() for code in range(len(history.names))]
     # What is added keeps the logarithm finite: half an error, or less of losses in large ranges.
-    half = min(0.5, _NO_LOSS * float(np.median(best)) * n) if loss else 0.5
+    # Where most have none at all it is still above 0.
+    half = min(0.5, max(1e-12, _NO_LOSS * float(np.median(best)) * n)) if loss else 0.5
     return lost, half, 0.5 if kind in (*_SQUARED, "rmse") else 1.0
 
 
@@ -262,7 +279,8 @@ def _jump(history: History, errors: Floats, group: Ints, reached: float) -> floa
     `errors`, (k,), are the logarithms of the submissions' errors.
     """
     inside = np.isin(history.codes, group)
-    first = int(np.flatnonzero(inside & (errors <= math.log(reached) + 1e-9))[0])
+    close = errors <= math.log(max(reached, 1e-300)) + 1e-9
+    first = int(np.flatnonzero(inside & close)[0])
     # Nothing came before to jump from.
     if first == 0:
         return 1.0
