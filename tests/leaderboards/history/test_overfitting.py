@@ -423,3 +423,78 @@ def test_private_labels_that_got_out_are_seen_in_a_harder_part_too(skill, harder
     games = times(20)
     found = [leading(harder_end(i, skill, harder, known=0.9)) for i in range(games)]
     assert sum("team-0" in names for names in found) >= 0.9 * games
+
+
+def finals_only(history):
+    """Return the history with the private score of each team's best public submission alone."""
+    kept = [
+        rows[np.argmax(history.scores[rows])]
+        for rows in map(history.rows_of, range(len(history.names)))
+    ]
+    private = np.full(len(history), np.nan)
+    private[kept] = history.private[kept]
+    return replace(history, private=private)
+
+
+def test_rows_without_a_private_score_are_read_and_tested_by_their_public_one(tmp_path):
+    made = contest_history(RNG(0), **SMALL)
+    finals = finals_only(made)
+    table = pd.DataFrame(
+        {"account": made.accounts, "score": made.scores, "private": finals.private}
+    )
+    table.to_csv(tmp_path / "finals.csv", index=False)
+    found = read_history(tmp_path / "finals.csv", n=400, n_private=800)
+    assert len(found) == len(made)
+    assert found.left_out == 0
+    assert np.array_equal(found.private, finals.private, equal_nan=True)
+    assert np.array_equal(found.private_rows, np.flatnonzero(~np.isnan(finals.private)))
+    ended = overfitting(found)
+    assert [team.row for team in ended.teams] == [team.row for team in overfitting(made).teams]
+    assert sum(team.submissions for team in ended.teams) == len(made)
+    audit = audit_leaderboard(replace(found, n_classes=made.n_classes))
+    [line] = [line for line in audit.warnings if "have a private score" in line]
+    assert line.startswith(f"{len(made.names)} of {len(made)} submissions")
+    # What is told by public scores alone is told as if there were no private ones.
+    by_public = audit_leaderboard(replace(made, private=None, n_private=None))
+    for one, other in ((audit.tests, by_public.tests), (audit.hints, by_public.hints)):
+        kept = {(test.detector.name, test.accounts) for test in one}
+        assert kept >= {(test.detector.name, test.accounts) for test in other}
+
+
+def test_private_scores_of_no_submission_are_refused_or_ignored(tmp_path):
+    (tmp_path / "none.csv").write_text("account,score,private\na,0.5,\nb,0.6,\n")
+    assert read_history(tmp_path / "none.csv", n=100).private is None
+    made = contest_history(RNG(0), **SMALL)
+    with pytest.raises(InputError, match="private must hold the score of a submission"):
+        replace(made, private=np.full(len(made), np.nan))
+
+
+@pytest.mark.slow
+def test_the_best_of_many_seeds_is_no_wide_gap_where_finals_alone_were_scored_again():
+    """Whichever of forty equal files a team ends with had forty chances."""
+    games = times(60)
+    named = 0
+    for seed in range(games):
+        rng = stream(seed, "finals")
+        skills = rng.uniform(0.78, 0.84, 12)
+        names = [f"team-{i}" for i in range(12) for _ in range(40)]
+        public, private = (
+            rng.binomial(points, np.repeat(skills, 40)) / points for points in (500, 2_000)
+        )
+        made = in_time(None, names, public, n=500, n_classes=2)
+        made = replace(made, private=private, n_private=2_000, random_private=True)
+        audit = audit_leaderboard(finals_only(made))
+        named += bool(audit.findings or audit.hints)
+    assert named <= binom.ppf(0.99, games, 0.05)
+
+
+@pytest.mark.slow
+def test_a_climb_shows_where_finals_alone_were_scored_again():
+    games = times(20)
+    found = 0
+    for seed in range(games):
+        made = contest_history(stream(seed, "climbers"), overfitted=1)
+        ended = replace(finals_only(made), random_private=True)
+        audit = audit_leaderboard(ended)
+        found += bool(audit.findings or audit.hints)
+    assert found >= 0.9 * games

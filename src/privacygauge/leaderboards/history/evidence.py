@@ -366,8 +366,8 @@ LEAP = Detector(
         "improves at once by no more than others improve by their own best; or at least half "
         "of the next account's errors are left, of squared ones too, or by the last of j accounts "
         "two thirds, or by the best of them one in 2 j (up to ten accounts); or by more than ten "
-        "accounts on average more than two answers in a thousand, or by the last of them a fifteenth "
-        "(of losses a thirtieth); or so few errors are luck, as far as counting tells."
+        "accounts on average more than two answers in a thousand, or by the last of them a "
+        "fifteenth (of losses a thirtieth); or so few errors are luck, as far as counting tells."
     ),
     limits=(
         "A new method, or better data, leaps like this, and so does whoever knows most of the "

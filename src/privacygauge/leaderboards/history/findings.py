@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -207,6 +208,12 @@ def history_warnings(history: History) -> tuple[str, ...]:
             f"{history.left_out:,} rows count for nothing: made after the deadline, or without "
             "a score."
         )
+    if history.in_private not in (None, history):
+        found.append(
+            f"{len(history.private_rows):,} of {len(history):,} submissions have a private score: "
+            "whether a gap grew step by step cannot be seen, and a team's gap has to be as much "
+            "wider as the best of all its submissions may have it by luck."
+        )
     if history.unknown or history.best_only:
         number = f"{history.unknown:,} " if history.unknown else ""
         found.append(
@@ -347,7 +354,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         parts = [
             score_scan(history),
             chance_scores(history),
-            final_gaps(history),
+            _in_private(history, final_gaps),
             near_perfect(history),
         ]
         # Without answers, name every detector that would need them.
@@ -357,8 +364,8 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             *scores_at_chance(history),
             *blind_losses(history),
             *block_scans(history),
-            *wide_gaps(history),
-            *private_leads(history),
+            *_in_private(history, wide_gaps),
+            *_in_private(history, private_leads),
         )
         return _gather_evidence([*parts, *absent], undecided, None)
     near = nearness(history, rng)
@@ -383,7 +390,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         [
             Skipped(SCORE_SCAN.title, "the answers show more: one label changed at a time"),
             chance_scores(history, near.constant, agreeing),
-            final_gaps(history),
+            _in_private(history, final_gaps),
             near_perfect(history),
             by_answers.one_label_scan(history, near),
             by_answers.random_answers(history, near, random),
@@ -398,14 +405,42 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             *(scores_at_chance(history, near.constant) if agreeing is None else weak),
             *blind_losses(history),
             *block_scans(history),
-            *wide_gaps(history),
-            *private_leads(history),
+            *_in_private(history, wide_gaps),
+            *_in_private(history, private_leads),
             *by_answers.single_changes(history, near),
             *by_answers.blind_changes(history, near),
             *walks,
             *ties,
         ),
         near,
+    )
+
+
+_Tests = TypeVar("_Tests", tuple[Evidence, ...], tuple[Evidence, ...] | Skipped)
+
+
+def _in_private(history: History, test: Callable[[History], _Tests]) -> _Tests:
+    """Return tests of public beside private scores, of the submissions that have both.
+
+    Whichever of a team's k submissions is judged was one of k chances to have a wide gap. Where
+    some have no private score, the p-value of a gap is multiplied by k: that holds whatever the
+    submissions share (Bonferroni).
+    """
+    judged = history.in_private
+    if judged is None or judged is history:
+        return test(history)
+    found = test(judged)
+    if isinstance(found, Skipped):
+        return found
+    chances = Counter(history.accounts)
+    places = history.private_rows
+    return tuple(
+        replace(
+            one,
+            p_value=min(1.0, one.p_value * max(chances[name] for name in one.accounts)),
+            rows=places[one.rows],
+        )
+        for one in found
     )
 
 

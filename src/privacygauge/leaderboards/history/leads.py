@@ -122,18 +122,22 @@ def _tests_of_leaders(history: History, detector: Detector) -> tuple[Evidence, .
     if m < FEWEST:
         return Skipped(detector.title, f"needs {FEWEST} accounts, got {m}")
     found = _far_ahead(history, history.scores, history.points, detector=detector)
+    judged = history.in_private
     private_points = history.private_points
-    if history.private is not None and private_points is not None:
-        # Leaked labels of the private part need not show in the public score.
-        found += _far_ahead(
-            history, history.private, private_points, detector=detector, where="in private "
-        )
-        if detector is LEAP and _n_parts(history) > 2:
-            # Right answers of both parts add up: more points tell no errors from luck.
-            n = history.points + private_points
-            scores = (history.points * history.scores + private_points * history.private) / n
-            found += _far_ahead(history, scores, n, detector=detector, where="on all points ")
-    return tuple(found)
+    if judged is None or private_points is None or len(judged.names) < FEWEST:
+        return tuple(found)
+    assert judged.private is not None
+    # Leaked labels of the private part need not show in the public score.
+    private = _far_ahead(
+        judged, judged.private, private_points, detector=detector, where="in private "
+    )
+    if detector is LEAP and _n_parts(history) > 2:
+        # Right answers of both parts add up: more points tell no errors from luck.
+        n = judged.points + private_points
+        scores = (judged.points * judged.scores + private_points * judged.private) / n
+        private += _far_ahead(judged, scores, n, detector=detector, where="on all points ")
+    places = history.private_rows
+    return (*found, *(replace(test, rows=places[test.rows]) for test in private))
 
 
 def _n_parts(history: History) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -172,8 +173,13 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     Roelofs et al., "A Meta-Analysis of Overfitting in Machine Learning" (2019), Section 3: the
     line through all submissions, mean differences of all and of the best tenth, and p-values.
     """
-    if history.private is None:
+    judged = history.in_private
+    if judged is None:
         return None
+    places = history.private_rows
+    submissions = Counter(history.accounts)
+    history = judged
+    assert history.private is not None
     rows = [_final_submission(history, code) for code in range(len(history.names))]
     public = history.scores[rows]
     private = history.private[rows]
@@ -189,8 +195,8 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     teams = [
         TeamEnd(
             account=name,
-            submissions=len(history.rows_of(code)),
-            row=rows[code],
+            submissions=submissions[name],
+            row=int(places[rows[code]]),
             public=float(public[code]),
             private=float(private[code]),
             gap=gaps[code],

@@ -303,8 +303,7 @@ def read_history(
         # Submissions without a score failed and do not count; but predictions in a file of their
         # own come in the order of all rows.
         if rows and predictions is None:
-            scored_by = [name for name in ("score", PRIVATE) if name in rows[0]]
-            rows = [row for row in rows if all(_is_given(row.get(name)) for name in scored_by)]
+            rows = [row for row in rows if "score" not in row or _is_given(row["score"])]
     if not rows:
         raise InputError(f"{path} holds no submissions")
     left_out = len(given) - len(rows)
@@ -374,10 +373,14 @@ def read_history(
         sent_by=tuple(str(rows[i].get(SENT_BY) or history.accounts[place])
                       for place, i in enumerate(order)) if SENT_BY in rows[0] else None,
     )  # fmt: skip
-    if PRIVATE not in rows[0]:
+    # Where finals alone were scored again, the other rows have no private score.
+    decided = np.array([_is_given(row.get(PRIVATE)) for row in rows])
+    if not decided.any():
         return history
-    given_private = _scores(rows, path, column=PRIVATE, metric=scored, raw=raw)
-    private = as_shares(given_private, n_private or 0, len(rows), metric=scored.name)
+    judged = [row for row, is_judged in zip(rows, decided, strict=True) if is_judged]
+    given_private = _scores(judged, path, column=PRIVATE, metric=scored, raw=raw)
+    private = np.full(len(rows), np.nan)
+    private[decided] = as_shares(given_private, n_private or 0, len(judged), metric=scored.name)
     chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
     return replace(
         history,
@@ -490,10 +493,11 @@ def _holds_errors(
         return False
     if better is not None or exported:
         return better != "higher"
-    columns = [name for name in ("score", PRIVATE) if name in rows[0]]
     # No share is above 1: a column of larger numbers holds the errors themselves.
-    if any(max(_scores(rows, path, column=name, metric=metric, raw=False)) > 1 for name in columns):
-        return True
+    for column in ("score", PRIVATE):
+        given = [row for row in rows if _is_given(row.get(column))]
+        if given and max(_scores(given, path, column=column, metric=metric, raw=False)) > 1:
+            return True
     # A log that names its metric is a scoring server's, which writes shares.
     if rows[0].get(METRIC) not in (None, ""):
         return False

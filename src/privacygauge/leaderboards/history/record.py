@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,7 +61,9 @@ class History:
     metric: str = "accuracy"
     """Metric of the scores; results that hold for accuracy alone are left out for others."""
     private: Floats | None = None
-    """(k,) Scores on the points that decided in the end, none of them shown before."""
+    """(k,) Scores on the points that decided in the end, none of them shown before; NaN where a
+    submission has none, as where finals alone were scored again.
+    """
     n_private: int | None = None
     """Number of private points, at least 1; None if unknown."""
     random_private: bool = False
@@ -105,7 +107,12 @@ class History:
                 raise InputError("times must ascend: build the history with in_time, which sorts")
             object.__setattr__(self, "times", times)
         if self.private is not None:
-            object.__setattr__(self, "private", are_shares(self.private, k, "private"))
+            private = checks.vector(self.private, "private", length=k).astype(np.float64)
+            given = ~np.isnan(private)
+            if not given.any():
+                raise InputError("private must hold the score of a submission, got none")
+            are_shares(private[given], int(given.sum()), "private")
+            object.__setattr__(self, "private", checks.frozen(private))
         if self.n_private is not None and self.n_private < 1:
             raise InputError(f"n_private must be at least 1, got {self.n_private}")
         if self.answers is not None:
@@ -145,6 +152,41 @@ class History:
         if self.n_private is None or self.n_smaller is None:
             return self.n_private
         return self.n_private * self.n_smaller / self.n
+
+    @cached_property
+    def in_private(self) -> History | None:
+        """The submissions that have a private score, without answers; None without any.
+
+        The history itself where all have one.
+        """
+        if self.private is None:
+            return None
+        rows = self.private_rows
+        if len(rows) == len(self):
+            return self
+
+        def of(values: Any) -> Any:
+            return None if values is None else values[rows]
+
+        return replace(
+            self,
+            accounts=tuple(self.accounts[i] for i in rows),
+            scores=self.scores[rows],
+            times=of(self.times),
+            answers=None,
+            shown=of(self.shown),
+            private=self.private[rows],
+            selected=of(self.selected),
+            voided=of(self.voided),
+            sent_by=None if self.sent_by is None else tuple(self.sent_by[i] for i in rows),
+        )
+
+    @cached_property
+    def private_rows(self) -> Ints:
+        """(r,) Submissions that have a private score; none without private scores."""
+        if self.private is None:
+            return np.arange(0)
+        return np.flatnonzero(~np.isnan(self.private))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
