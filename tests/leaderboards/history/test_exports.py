@@ -41,6 +41,10 @@ EXPORTS = {
     "cleo,ok,0.7\ncleo,timeout,null\n",
     "words of one's own": "team,submitted,public,private\nann,2026-03-14 09:00:00,0.61,0.6\n"
     "bea,2026-03-15 09:00:00,0.65,0.64\ncleo,2026-03-16 09:00:00,0.7,0.69\n",
+    "short words, short years": "Participant,When,Acc\nann,03/01/26 00:17:15,0.61\n"
+    "bea,03/15/26 01:00:00,0.65\ncleo,03/16/26 02:00:00,0.7\n",
+    "short years in the morning": "Account,Time,Score\nann,3/1/26 9:00 AM,0.61\n"
+    "bea,3/1/26 1:00 PM,0.65\ncleo,3/2/26 12:30 AM,0.7\n",
     "no times": "team,score\nann,0.61\nbea,0.65\ncleo,0.7\n",
 }
 
@@ -52,6 +56,37 @@ def test_an_export_is_read_as_it_is(tmp_path, name):
     found = read_history(file, n=400)
     assert found.accounts == ("ann", "bea", "cleo")
     np.testing.assert_allclose(found.scores, SCORES, atol=0.003)
+
+
+def test_a_column_that_is_missing_is_named_beside_those_that_are_there(tmp_path):
+    (tmp_path / "history.csv").write_text("team,value,note\nann,0.61,x\n")
+    with pytest.raises(InputError, match="no column score: its columns are team, value, note"):
+        read_history(tmp_path / "history.csv", n=400)
+
+
+def test_years_that_may_be_days_are_refused(tmp_path):
+    rows = "".join(f"ann,26/03/{day},0.61\n" for day in (14, 15, 16))
+    (tmp_path / "history.csv").write_text(f"team,time,score\n{rows}")
+    with pytest.raises(InputError, match="time must be ISO 8601"):
+        read_history(tmp_path / "history.csv", n=400)
+
+
+@pytest.mark.parametrize("better", [None, "lower", "higher"])
+@pytest.mark.parametrize("scale", [1.0, 0.05])
+def test_errors_that_a_library_made_negative_are_errors(tmp_path, better, scale):
+    errors = np.array([11.8, 9.0, 7.5]) * scale
+    rows = "".join(f"{name},{-error}\n" for name, error in zip("abc", errors, strict=True))
+    (tmp_path / "history.csv").write_text(f"team,score\n{rows}")
+    found = read_history(tmp_path / "history.csv", n=400, metric="rmse:0:100", better=better)
+    np.testing.assert_allclose(found.scores, 1 - errors / 100)
+    assert found.error_unit == 100
+
+
+def test_percentages_that_read_as_right_answers_are_told_how_to_be_given(tmp_path):
+    rows = "".join(f"team-{i % 5},{80 + i % 7}\n" for i in range(30))
+    (tmp_path / "history.csv").write_text(f"team,score\n{rows}")
+    told = history_warnings(read_history(tmp_path / "history.csv", n=1_000, n_classes=2))
+    assert any("Divide percentages by 100" in line for line in told)
 
 
 def test_a_team_s_own_list_is_of_one_account(tmp_path):

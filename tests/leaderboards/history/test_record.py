@@ -120,7 +120,7 @@ def test_every_format_reads_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("time,account\n1,a\n", {"n": 4}, "score is missing"),
+        ("time,account\n1,a\n", {"n": 4}, "has no column score: its columns are time, account"),
         ("time,account,score\n", {"n": 4}, "holds no submissions"),
         ("time,account,score\n1,a,0.5\n", {}, "^--n is needed"),
         ("time,account,score\n1,a,good\n", {"n": 4}, "score must be a number, got 'good' in subm"),

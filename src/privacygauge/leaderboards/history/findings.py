@@ -286,7 +286,9 @@ def history_warnings(history: History) -> tuple[str, ...]:
     if history.n_classes is None and history.counted:
         found.append("The number of classes is not known: random labels cannot be told.")
     if errors := taken_for_errors(history):
-        found.append(f"{errors}: of errors nothing can be told. Give 1 less the error.")
+        mend = "Divide percentages by 100; of errors give 1 less the error"
+        mend = mend if "percentages" in errors else "Give 1 less the error"
+        found.append(f"{errors}: of errors nothing can be told. {mend}.")
     return tuple(found)
 
 
@@ -307,9 +309,12 @@ def taken_for_errors(history: History) -> str:
         middle = float(np.median(history.scores))
         chance = 1 / history.n_classes
         if middle < chance - _BELOW * np.sqrt(chance * (1 - chance) / history.n):
+            right = history.scores * history.n
+            percentages = history.n > 100 >= right.max() and np.allclose(right, right.round())
             return (
                 f"Half of the submissions score {middle:.3g} or less, below the {chance:.3g} of "
                 "random labels, as error rates do"
+                + (", or percentages that are taken for right answers" if percentages else "")
             )
     trends = np.array(
         [_trend(history.scores[history.rows_of(c)]) for c in range(len(history.names))]

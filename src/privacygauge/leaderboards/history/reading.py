@@ -81,8 +81,9 @@ PLATFORMS = {
         "dateoflastentry",
         "date",
         "submitted",
+        "when",
     ),
-    "score": ("publicscore", "predictionscore", "accuracy", "public"),
+    "score": ("publicscore", "predictionscore", "accuracy", "acc", "public"),
     "private": ("privatescore", "private"),
     "phase": ("phasename", "challengephase"),
     "sent": ("submissioncount", "entries", "numberofentries"),
@@ -312,7 +313,8 @@ def read_history(
     missing = [name for name in COLUMNS if name not in rows[0]]
     if missing:
         raise InputError(
-            f"{path} must have the columns {', '.join(COLUMNS)}, {', '.join(missing)} is missing"
+            f"{path} has no column {' and no column '.join(missing)}: its columns are "
+            f"{checks.short_list([str(name) for name in given[0]])}"
         )
     ids: NDArray[Any] | None = None
     served: Mapping[str, NDArray[Any]] = {}
@@ -491,13 +493,22 @@ def _holds_errors(
                 "as --metric rmse:0:100, or give 1 less the error rate"
             )
         return False
+    given = {
+        column: [row for row in rows if _is_given(row.get(column))] for column in ("score", PRIVATE)
+    }
+    values = [
+        value
+        for column, scored in given.items()
+        for value in _scores(scored, path, column=column, metric=metric, raw=False)
+    ]
+    # Errors that a library made negative, whichever way is said to be better.
+    if values and min(values) < 0:
+        return True
     if better is not None or exported:
         return better != "higher"
     # No share is above 1: a column of larger numbers holds the errors themselves.
-    for column in ("score", PRIVATE):
-        given = [row for row in rows if _is_given(row.get(column))]
-        if given and max(_scores(given, path, column=column, metric=metric, raw=False)) > 1:
-            return True
+    if values and max(values) > 1:
+        return True
     # A log that names its metric is a scoring server's, which writes shares.
     if rows[0].get(METRIC) not in (None, ""):
         return False
@@ -522,6 +533,9 @@ def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: b
         return [max(0.0, value) for value in values]
     if not raw or metric.worst is None:
         return values
+    # Libraries that maximise write errors with a minus (neg_root_mean_squared_error).
+    if values and max(values) <= 0:
+        values = [-value for value in values]
     return [max(0.0, 1 - value / metric.worst) for value in values]
 
 
@@ -575,8 +589,8 @@ def _number(cell: Any) -> float:
     return float(digits) / 100 if text.endswith("%") else float(digits)
 
 
-_DAY = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
-"""Matches days such as 3/14/2026, 14-3-2026 and 14.3.2026, perhaps followed by a time."""
+_DAY = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?=\D|$)(.*)")
+"""Matches days such as 3/14/2026, 14-3-26 and 14.3.2026, perhaps followed by a time."""
 _SLASHED = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?=\D|$)")
 """Matches days that begin with the year, with slashes."""
 _WRITTEN = ("%b %d, %Y", "%b %d, %Y, %I:%M %p", "%b %d, %Y %I:%M %p", "%b %d, %Y, %H:%M",
@@ -597,6 +611,10 @@ def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
     if len(days) < len(values):
         return values
     first, second = (max(int(match[place]) for match in days) for place in (1, 3))
+    years = {match[4] for match in days}
+    # 26/03/14 may begin with the year: so many years in one contest are days.
+    if any(len(year) == 2 for year in years) and len(years) > 2 and first > _MONTHS:
+        return values
     american = any(match[5].strip().upper().endswith("M") for match in days)
     day_first = first > _MONTHS or all(match[2] == "." for match in days)
     if not day_first and second <= _MONTHS and not american:
@@ -604,13 +622,16 @@ def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
             f"{path}: the time {values[0]!r} may begin with the day or with the month, and no "
             "other submission shows which: write 2026-01-31"
         )
+    parts = [(match[1].zfill(2), match[3].zfill(2), f"20{match[4]}"[-4:]) for match in days]
     # `_time` reads American notation with AM or PM itself.
     if american and not day_first:
-        return values
-    year_month_day = (4, 3, 1) if day_first else (4, 1, 3)
+        return [
+            f"{month}/{day}/{year}{match[5]}"
+            for (month, day, year), match in zip(parts, days, strict=True)
+        ]
     return [
-        "-".join(match[place].zfill(2) for place in year_month_day) + match[5].rstrip()
-        for match in days
+        "-".join((year, second, first) if day_first else (year, first, second)) + match[5].rstrip()
+        for (first, second, year), match in zip(parts, days, strict=True)
     ]
 
 
