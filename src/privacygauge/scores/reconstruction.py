@@ -39,7 +39,7 @@ _SAME = 1e-6
 """Relative difference below which two rows are one."""
 
 _POOL = 1_000
-"""Most records from which columns are guessed."""
+"""Most records from which columns are guessed, and the network's mean answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +241,7 @@ def invert_update(
     n_records: int,
     *,
     clip: float | None = None,
+    expected: ArrayLike | None = None,
     precision: float = 1e-8,
 ) -> ReconstructedBatch:
     """Return the records and labels that can be read out of a shared gradient.
@@ -259,6 +260,10 @@ def invert_update(
         Number of records in the batch, at least 1.
     clip : float, optional
         Norm to which each record's gradient was clipped, if it was.
+    expected : array_like, shape (k,), optional
+        Mean answer of the network, as probabilities, to records like those of the batch, for the
+        numbers of labels. Default, and where one record is left: that to the rows that are not
+        exact.
     precision : float
         Largest relative error, in (0, 1), with which a row counts as exact. 1e-5 suits updates in
         single precision, where now and then a mixture passes by chance.
@@ -278,16 +283,16 @@ def invert_update(
     the gradients are ``sum_i d_ij x_i / b`` of the weights of j and ``sum_i d_ij / b`` of its bias.
     Their ratio is a record wherever d_ij is 0 for all others: for b = 1 always (Phong et al. 2017;
     Geiping et al. 2020), for more records where a ReLU is active for one alone (Boenisch et al.
-    2021), and else a mixture. Which of both it is shows the network: a record x with its label y
-    has a slope in j of its own, which must be b times the bias's gradient. Its whole gradient is
-    then known too, and is taken out: neurons at which two records were active have one left. This
-    goes on as long as a row is exact. Then the ratio that fits best is guessed and taken out
-    likewise, and the last record is the first singular vector of what is left, which is the ratio
-    where there is no noise.
+    2021), and else a mixture. The network tells one from the other: the slope of a record x with
+    its label y in neuron j can be computed, and must be b times the gradient of the bias. Then the
+    whole gradient of x is known and is subtracted, so that a neuron at which two records were
+    active has one left. This is repeated as long as a row is exact. Then the ratio that fits best
+    is guessed, and its gradient subtracted likewise. The last record is the first singular vector
+    of the rest, which is the ratio where there is no noise.
 
     The last bias's gradient is ``sum_i p_ic - n_c`` over b, from which the numbers of labels n_c
-    follow for those that were not exact: for b = 1 surely (Zhao et al. 2020), else with p of the
-    guessed rows in the place of the true ones, rounded.
+    follow for those that were not exact: for b = 1 surely (Zhao et al. 2020), else with `expected`
+    in the place of the records' own p, rounded.
 
     With one output and one hidden layer all neurons at which the same records are active report one
     mixture: that ratios agree shows nothing. A linear model has no neuron that is silent, so that
@@ -338,7 +343,8 @@ def invert_update(
             for label in range(network.n_classes):
                 slope = network._backward(ratios, np.full(len(ratios), label), clip)[1][0]
                 if last:
-                    gap = np.linalg.norm(slope - left[-1], axis=1) / np.linalg.norm(left[-1])
+                    alone = np.append(ratios[0], 1.0)[:, None] * slope
+                    gap = np.array([np.linalg.norm(alone - left) / np.linalg.norm(left)])
                 else:
                     own = left[-1, neurons]
                     gap = np.abs(slope[np.arange(len(neurons)), neurons] / own - 1)
@@ -374,17 +380,19 @@ def invert_update(
             slopes = slopes - network._backward(found[sure], classes[sure], clip)[1][-1].sum(axis=0)
         if len(slopes) == 1:
             slopes = np.append(-slopes, slopes)
-        answers = np.full((1, network.n_classes), 1 / network.n_classes)
+        answer = np.full(network.n_classes, 1 / network.n_classes)
         kept = 1.0
-        if len(guessed):
-            answers = network.predict_proba(guessed)
+        if expected is not None and (n_left > 1 or not len(guessed)):
+            answer = checks.floats(expected, "expected", length=network.n_classes)
+        elif len(guessed):
+            answer = network.predict_proba(guessed).mean(axis=0)
         if clip is not None and len(guessed):
             # How far the guessed rows were clipped stands for all that are left.
             whole, cut = (
                 network._backward(guessed, classes[~sure], norm)[1][-1] for norm in (None, clip)
             )
             kept = float(np.abs(cut).sum() / max(np.abs(whole).sum(), 1e-300)) or 1.0
-        counts = of_sure + _whole_counts(n_left * answers.mean(axis=0) - slopes / kept, n_left)
+        counts = of_sure + _whole_counts(n_left * answer - slopes / kept, n_left)
     return ReconstructedBatch(
         records=found, labels=classes, exact=sure, label_counts=counts, rank=rank
     )
@@ -508,14 +516,15 @@ def reconstruction_share(
 
     Notes
     -----
-    Each game draws b records for the batch and b others. `invert_update` sees the network and the
-    gradient. Its rows are assigned to the records of the batch, one each, so that as many values as
-    possible are right. Beside it stand, with the same count: the best constant of each column among
-    records outside of the batch, which is right as often as any (``values by guessing``: the most
-    frequent value, or the densest range); the b other records in the place of the rows (``values of
-    others``); and the rows of the attack beside the b other records, which the update does not hold
-    (``values of a placebo``). Labels are right as far as their numbers agree; by guessing, the
-    classes are as frequent as outside of the batch.
+    Each game draws b records for the batch and b others. `invert_update` sees the network, the
+    gradient, and the network's mean answer to records outside of the batch. Its rows are assigned
+    to the records of the batch, one each, so that as many values as possible are right. Beside it
+    stand, with the same count: the constant of each column that is right most often among records
+    outside of the batch (``values by guessing``: the most frequent value, or the middle of the
+    densest range); the b other records in the place of the rows (``values of others``); and the
+    rows beside the b other records, which the update does not hold (``values of a placebo``).
+    Labels are right as far as their numbers agree; by guessing, classes are as frequent as outside
+    of the batch.
 
     Examples
     --------
@@ -566,12 +575,19 @@ def reconstruction_share(
                     for part in gradient
                 )
                 gradient = of_weights, of_biases
-            found = invert_update(network, gradient, size, clip=clip)
+            pool = x[outside[:_POOL]]
+            found = invert_update(
+                network,
+                gradient,
+                size,
+                clip=clip,
+                expected=network.predict_proba(pool).mean(axis=0),
+            )
             exact = found.records[found.exact]
             apart = np.abs(exact[:, None] - x[batch]) <= _SAME * (1 + np.abs(x[batch]))
             truly = np.asarray(apart.all(axis=2), np.bool_)
             wrong += int(np.count_nonzero(~truly.any(axis=1)))
-            constant = _densest(x[outside[:_POOL]], near)
+            constant = _densest(pool, near)
             values = _matched(found.records, x[batch], near)
             of_placebo = _matched(found.records, x[others], near)
             rates = np.bincount(y[outside], minlength=network.n_classes) / len(outside)
