@@ -38,6 +38,9 @@ _SILENT = 1e-9
 _SAME = 1e-6
 """Relative difference below which two rows are one."""
 
+_MIXTURE = 0.5
+"""Share of values beyond the range of their columns from which on a row is nobody's."""
+
 _POOL = 1_000
 """Most records from which columns are guessed, and the network's mean answer."""
 
@@ -257,7 +260,7 @@ def invert_update(
         Gradients of weights and of biases, shaped as the network's, of the mean loss of the batch.
         From weights after a step by `DenseNetwork.gradient_towards`.
     n_records : int
-        Number of records in the batch, at least 1.
+        Number of records in the batch, at least 1. With a wrong number nothing holds.
     clip : float, optional
         Norm to which each record's gradient was clipped, if it was.
     expected : array_like, shape (k,), optional
@@ -517,11 +520,14 @@ def reconstruction_share(
     Notes
     -----
     Each game draws b records for the batch and b others. `invert_update` sees the network, the
-    gradient, and the network's mean answer to records outside of the batch. Its rows are assigned
-    to the records of the batch, one each, so that as many values as possible are right. Beside it
-    stand, with the same count: the constant of each column that is right most often among records
-    outside of the batch (``values by guessing``: the most frequent value, or the middle of the
-    densest range); the b other records in the place of the rows (``values of others``); and the
+    gradient, and the network's mean answer to records outside of the batch. In rows that are not
+    exact, values beyond the range of their column outside of the batch are replaced by the constant
+    that is guessed for it, and all values where that holds for most. The rows are assigned to the
+    records of the batch, one each, so that as many values as possible are right.
+
+    Beside it stand, with the same count: the constant of each column that is right most often among
+    records outside of the batch (``values by guessing``: the most frequent value, or the middle of
+    the densest range); the b other records in the place of the rows (``values of others``); and the
     rows beside the b other records, which the update does not hold (``values of a placebo``).
     Labels are right as far as their numbers agree; by guessing, classes are as frequent as outside
     of the batch.
@@ -588,8 +594,16 @@ def reconstruction_share(
             truly = np.asarray(apart.all(axis=2), np.bool_)
             wrong += int(np.count_nonzero(~truly.any(axis=1)))
             constant = _densest(pool, near)
-            values = _matched(found.records, x[batch], near)
-            of_placebo = _matched(found.records, x[others], near)
+            beyond = (found.records < pool.min(axis=0) - near) | (
+                found.records > pool.max(axis=0) + near
+            )
+            beyond |= beyond.mean(axis=1, keepdims=True) > _MIXTURE
+            rows = np.tile(constant, (size, 1))
+            rows[: len(found.records)] = np.where(
+                beyond & ~found.exact[:, None], constant, found.records
+            )
+            values = _matched(rows, x[batch], near)
+            of_placebo = _matched(rows, x[others], near)
             rates = np.bincount(y[outside], minlength=network.n_classes) / len(outside)
             counts = np.bincount(y[batch], minlength=network.n_classes)
             guesses = _whole_counts(size * rates, size)
