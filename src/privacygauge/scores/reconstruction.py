@@ -172,7 +172,7 @@ class DenseNetwork:
     def _backward(
         self, x: Floats, y: Ints, clip: float | None = None
     ) -> tuple[list[Floats], list[Floats]]:
-        """Return inputs of every layer, and slopes of each record's loss in what comes out of it.
+        """Return the inputs of every layer, and the slopes of each record's loss in its sums.
 
         A record's gradient is the outer product of both, and the slopes themselves for the biases.
         """
@@ -602,15 +602,15 @@ def reconstruction_share(
             rows[: len(found.records)] = np.where(
                 beyond & ~found.exact[:, None], constant, found.records
             )
-            values = _matched(rows, x[batch], near)
-            of_placebo = _matched(rows, x[others], near)
+            values = _right_values(rows, x[batch], near)
+            of_placebo = _right_values(rows, x[others], near)
             rates = np.bincount(y[outside], minlength=network.n_classes) / len(outside)
             counts = np.bincount(y[batch], minlength=network.n_classes)
             guesses = _whole_counts(size * rates, size)
             played = {
                 "values": values,
                 "values by guessing": np.abs(x[batch] - constant) <= near,
-                "values of others": _matched(x[others], x[batch], near),
+                "values of others": _right_values(x[others], x[batch], near),
                 "values of a placebo": of_placebo,
                 "records": values.all(axis=1),
                 "records of a placebo": of_placebo.all(axis=1),
@@ -681,7 +681,7 @@ def _whole_counts(expected: Floats, total: int) -> Ints:
     return counts
 
 
-def _matched(rows: Floats, records: Floats, near: Floats) -> Bools:
+def _right_values(rows: Floats, records: Floats, near: Floats) -> Bools:
     """Return which values of records are near those of the rows assigned to them, (b, d)."""
     apart = np.abs(rows[:, None] - records) / near
     right = apart <= 1
