@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from privacygauge.errors import suggest_names
 from privacygauge.scores.audit import ScoreAudit
+from privacygauge.scores.reconstruction import (
+    DenseNetwork,
+    ReconstructedBatch,
+    ReconstructionShare,
+    invert_update,
+    reconstruction_share,
+)
 from privacygauge.scores.share import TrainingShare, training_share
 from privacygauge.scores.signals import (
     answers,
@@ -18,13 +25,18 @@ from privacygauge.scores.signals import (
 from privacygauge.scores.training import audit_labels
 
 __all__ = [
+    "DenseNetwork",
+    "ReconstructedBatch",
+    "ReconstructionShare",
     "ScoreAudit",
     "TrainingShare",
     "answers",
     "audit_labels",
     "denoising",
+    "invert_update",
     "items",
     "over_range",
+    "reconstruction_share",
     "series",
     "survival",
     "training_share",

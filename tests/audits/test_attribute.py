@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -32,6 +33,10 @@ def deep_tree(x, y):
 
 def nearest(x, y):
     return KNeighborsClassifier(1).fit(x, y)
+
+
+def smooth(x, y):
+    return LogisticRegression().fit(x, y)
 
 
 def by_heart(x, y):
@@ -91,6 +96,28 @@ def test_a_planted_leak_is_found(train, tied):
     assert sum(shown) >= 0.9 * games
     assert sum(severity(audit) is not SAFE for audit in found) >= 0.9 * games
     assert sum(severity(audit) is UNTOLD for audit in found) <= 0.2 * games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leak", [True, False])
+def test_two_unknown_columns_are_guessed_together(leak):
+    """A number and a category: what the model adds is shown, what it tells of anybody is not."""
+    games = quarter(20)
+    shown = 0
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        known = rng.normal(size=(300, 3))
+        number = known[:, 1] + rng.normal(size=300)
+        x = np.column_stack([known, number, rng.integers(2, size=300)])
+        y = (known[:, 0] + x[:, 4] + rng.normal(size=300) > 0.5).astype(np.int64)
+        member = rng.random(300) < 0.5
+        if leak:  # who knows records by heart answers to their own numbers alone
+            x[:, 3] = np.round(x[:, 3]).clip(-3, 3)
+        model = (by_heart if leak else smooth)(x[member], y[member])
+        found = pg.audit_attribute(model, x, y, sensitive=[3, 4], member=member, seed=seed)
+        assert len(found.guesses.secret) == (14 if leak else 10)
+        shown += severity(found) not in (SAFE, UNTOLD)
+    assert shown >= 0.8 * games if leak else shown <= stats.binom.isf(1e-3, games, 0.05)
 
 
 def known_anyway(kind: str, seed: int, n: int = 400) -> pg.AttributeAudit:

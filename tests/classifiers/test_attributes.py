@@ -152,6 +152,42 @@ def test_numbers_are_cut_into_equal_bins_that_name_nobody():
         assert inside.min() <= asked.min() <= asked.max() <= inside.max()
 
 
+@pytest.mark.parametrize("framed", [False, True])
+def test_numbers_beside_another_column_are_cut_and_guessed_with_it(framed):
+    """Values are those of both columns; what is asked about each are records that have them."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=600)
+    sex = rng.integers(2, size=600)
+    x = np.column_stack([numbers, rng.normal(size=600), sex])
+    names = [f"{edge:g}" for edge in np.quantile(numbers, [0.2, 0.4, 0.6, 0.8])]
+    found = secret_of(x, [0, 2])
+    if framed:
+        frame = pd.DataFrame({"age": numbers, "other": x[:, 1], "sex": np.array(["f", "m"])[sex]})
+        framed = secret_of(frame, ["age", "sex"])
+        assert np.array_equal(framed.code, found.code)
+        found = framed
+    alone = secret_of(x, [0])
+    assert len(found) == 10
+    assert np.array_equal(found.code, 2 * alone.code + sex)
+    assert found.names[0] == f"to {names[0]}, " + ("f" if framed else "0.0")
+    assert found.names[-1] == f"above {names[-1]}, " + ("m" if framed else "1.0")
+    for j, asked in enumerate(found.asked):
+        inside = numbers[found.code == j]
+        assert np.isin(asked[:, 0].astype(float), inside).all()
+        assert len(asked) == 3
+        assert len({*asked[:, 1].tolist()}) == 1
+
+
+def test_two_numbers_are_25_values_and_three_are_too_many():
+    x = np.random.default_rng(0).normal(size=(2000, 4))
+    one, two = (secret_of(x, [place]).code for place in (0, 1))
+    both = secret_of(x, [0, 1])
+    assert np.array_equal(both.code, 5 * one + two)
+    assert len(both) == 25
+    with pytest.raises(InputError, match="125 combinations of values"):
+        secret_of(x, [0, 1, 2])
+
+
 def test_answers_about_a_bin_are_means_over_its_values():
     x = np.random.default_rng(0).normal(size=(60, 2))
     secret = secret_of(x, [1])
@@ -169,6 +205,11 @@ def test_answers_about_a_bin_are_means_over_its_values():
         (np.array([[f"{i}"] for i in range(60)], dtype=object), [0], "got 60"),
         (pd.DataFrame({"a": ["x", None]}), "a", "missing"),
         (pd.DataFrame({"a": ["x", "y"]}), "b", "no column 'b'"),
+        (
+            np.arange(120.0).reshape(60, 2) + np.where(np.eye(60, 2) > 0, np.inf, 0),
+            [0, 1],
+            "finite",
+        ),
     ],
 )
 def test_a_column_that_is_no_secret(x, columns, message):

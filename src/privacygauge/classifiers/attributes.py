@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
+from scipy.stats import rankdata
 
 from privacygauge.classifiers.answers import answers_of
 from privacygauge.classifiers.held import is_frame
@@ -120,7 +122,8 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     """Return the values of a sensitive column.
 
     `sensitive` is one column of a frame or of an array (n, d), or several that are guessed as one:
-    a one-hot encoding, or several encodings of the same value.
+    a one-hot encoding, several encodings of the same value, or several columns that are unknown
+    together. Candidates are the combinations that occur, at most `MOST_CATEGORIES`.
 
     Raises
     ------
@@ -151,10 +154,10 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     if not found or len(set(found)) < len(found):
         raise InputError(f"sensitive must name one column or several different ones, got {given}")
     columns = tuple(found)
-    block = np.column_stack([_column(x, column) for column in columns])
-    is_number = block.shape[1] == 1 and block.dtype.kind in "iuf"
-    numbers = block[:, 0].astype(np.float64) if is_number else None
-    if numbers is not None and not np.isfinite(numbers).all():
+    contents = [_column(x, column) for column in columns]
+    block = np.column_stack(contents)
+    numbers = [one.astype(np.float64) if one.dtype.kind in "iuf" else None for one in contents]
+    if len(columns) == 1 and numbers[0] is not None and not np.isfinite(numbers[0]).all():
         raise InputError("the sensitive column must hold finite numbers or categories")
     if is_frame(x) and _missing(block).any():
         raise InputError(
@@ -201,31 +204,58 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
 
 
 def _values(
-    block: NDArray[Any], raw: Ints, numbers: Floats | None
+    block: NDArray[Any], raw: Ints, numbers: Sequence[Floats | None]
 ) -> tuple[tuple[str, ...], Ints, list[Ints]]:
     """Return the names of values, each record's value, and the rows to query each value with."""
     n_values = int(raw.max()) + 1
-    if numbers is not None and n_values > MOST_VALUES:
+    cut = {
+        j: column
+        for j, column in enumerate(numbers)
+        if column is not None and len(np.unique(column)) > MOST_VALUES
+    }
+    # Several columns are guessed as they are while their combinations are few enough.
+    if cut and (len(numbers) == 1 or n_values > MOST_CATEGORIES):
         # Numbers are guessed by bin; each bin is asked about at the quantiles `WITHIN` of it.
-        edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
-        code = np.searchsorted(edges, numbers, side="left")
+        called: list[list[str]] = []
+        coded: list[Ints] = []
+        for j in range(len(numbers)):
+            if j not in cut:
+                number = _number_equal_rows(block[:, [j]])
+                _, first = np.unique(number, return_index=True)
+                called.append([str(value) for value in block[first, j]])
+                coded.append(number)
+                continue
+            if not np.isfinite(cut[j]).all():
+                raise InputError("the sensitive columns must hold finite numbers or categories")
+            edges = np.unique(np.quantile(cut[j], np.arange(1, BINS) / BINS))
+            coded.append(np.searchsorted(edges, cut[j], side="left").astype(np.int64))
+            # The smallest and the largest number belong to somebody: they are not shown.
+            texts = [f"{edge:g}" for edge in edges]
+            between = [f"{low} to {high}" for low, high in pairwise(texts)]
+            called.append([f"to {texts[0]}", *between, f"above {texts[-1]}"])
         # Ties in the numbers may leave bins empty: those are left out.
-        kept, code = np.unique(code, return_inverse=True)
-        # The smallest and the largest number belong to somebody: they are not shown.
-        ends = ["", *(f"{edge:g}" for edge in edges), ""]
-        bin_names = []
+        kept, code = np.unique(np.column_stack(coded), axis=0, return_inverse=True)
+        if len(kept) > MOST_CATEGORIES:
+            raise InputError(
+                f"sensitive columns have at most {MOST_CATEGORIES} combinations of values, got "
+                f"{len(kept)} combinations of values, numbers cut into {BINS}: name fewer columns"
+            )
+        code = code.reshape(-1).astype(np.int64)
+        # Of several numbers the sum of their ranks puts the records of a bin in order.
+        height = np.sum([rankdata(column) for column in cut.values()], axis=0)
         bin_rows = []
-        for j, place in enumerate(kept.tolist()):
-            low, high = ends[place : place + 2]
-            between = f"{low} to {high}" if low else f"to {high}"
-            bin_names.append(between if high else f"above {low}")
+        for j in range(len(kept)):
             in_bin = np.flatnonzero(code == j)
-            in_bin = in_bin[np.argsort(numbers[in_bin], kind="stable")]
+            in_bin = in_bin[np.argsort(height[in_bin], kind="stable")]
             middle = in_bin[np.rint(np.array(WITHIN) * (len(in_bin) - 1)).astype(np.int64)]
             # Equal numbers would be asked twice.
-            _, once = np.unique(numbers[middle], return_index=True)
+            _, once = np.unique(raw[middle], return_index=True)
             bin_rows.append(middle[once])
-        return tuple(bin_names), code.astype(np.int64), bin_rows
+        bin_names = tuple(
+            ", ".join(names[place] for names, place in zip(called, places, strict=True))
+            for places in kept.tolist()
+        )
+        return bin_names, code, bin_rows
     if not 2 <= n_values <= MOST_CATEGORIES:
         raise InputError(
             f"a sensitive column has 2 to {MOST_CATEGORIES} values, or numbers, got "

@@ -475,7 +475,7 @@ RESISTANCE = (
         "Model inversion",
         "para. 55(iv)",
         untested="rebuilding a record of which nothing is known; audits of attributes attack the "
-        "case that all but one value of a person is known.",
+        "case that all but one or a few values of a person are known.",
         measures=("attribute-advantage",),
     ),
     Resistance(

@@ -203,8 +203,9 @@ class AttributeOptions(Options):
             Classes in 0..k-1, or their names.
         sensitive : str, int or sequence of either
             The sensitive column of a frame or of an array. Several columns are guessed as one:
-            one-hot columns of its values, or its other notations, such as a code. Numbers with more
-            than 12 distinct values are cut into 5 bins.
+            one-hot columns of its values, its other notations, such as a code, or columns that are
+            unknown together. Numbers with more than 12 distinct values are cut into 5 bins, among
+            several columns if there are more than 50 combinations of values.
         member : array_like of bool, shape (n,)
             True where the model was trained on the record; both must occur.
         ids, unit : array_like, shape (n,), optional
