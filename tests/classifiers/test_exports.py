@@ -163,6 +163,8 @@ def test_forms_of_three_classes(form):
         (np.where(MEMBER, "Train", "Test"), "split"),
         (np.where(MEMBER, "train", "holdout"), "member"),
         (np.where(MEMBER, "yes", "no"), "is_member"),
+        (np.where(MEMBER, "ja", "nein"), "is_member"),
+        (np.where(MEMBER, "Oui", "Non"), "member"),
         (np.where(MEMBER, 1.0, 0.0), "membership"),
         (np.where(MEMBER, True, False).astype(object), "member"),
     ],

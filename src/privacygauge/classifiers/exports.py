@@ -59,16 +59,17 @@ _POSITIVE = (
 """Names of columns that hold the probability of the second of two classes, next to the
 prediction."""
 
-IN_WORDS = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
+_TRUE = frozenset({"true", "t", "yes", "y", "1", "ja", "j", "oui", "si", "s\xed", "sim"})
+_FALSE = frozenset({"false", "f", "no", "n", "0", "nein", "nee", "non", "n\xe3o"})
+IN_WORDS = frozenset({"in", "member", "members", "train", "training"}) | _TRUE
 """Words that mark members, in lower case."""
-OUT_WORDS = frozenset(
+OUT_WORDS = _FALSE | frozenset(
     {"out", "non-member", "nonmember", "non_member", "test", "testing", "holdout", "unseen"}
     | {"held-out", "held_out", "held out", "oos", "out-of-sample", "out_of_sample"}
-    | {"false", "f", "no", "n", "0"}
 )
 """Words that mark non-members, in lower case."""
 
-_BITS = frozenset({"true", "t", "yes", "y", "1", "false", "f", "no", "n", "0", "in", "out"})
+_BITS = _TRUE | _FALSE | {"in", "out"}
 """Words whose meaning is that of the column: 1 is no member in a column called holdout."""
 
 _BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval", "evaluation"})
