@@ -499,7 +499,7 @@ def test_ids_and_classes_are_kept_with_the_board(opened, tmp_path):
     assert hidden.classes == ("ant", "bee", "cat")
     board = opened(hidden, guard="exact")
     board.close()
-    with pytest.raises(InputError, match="other names of points, or the same in another order"):
+    with pytest.raises(InputError, match="other labels for the ids that it was begun with"):
         opened(replace(hidden, ids=hidden.ids[::-1]))
     again = opened(hidden.values)
     assert (again.ids, again.classes) == (hidden.ids, hidden.classes)
