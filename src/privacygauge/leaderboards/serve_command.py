@@ -31,7 +31,10 @@ LIMITS = "Budgets (those not given stay as they are; at first no limit)"
 MACHINE = "Where and how it answers"
 """Heading of the options for the machine and its network."""
 
-_LABELS = "The hidden labels: .npy with integers from 0, or .csv with columns id and label."
+_LABELS = (
+    "The hidden labels: .npy with integers from 0, or .csv with columns id and label, integers or "
+    "texts. The rows of a file with ids may be in any order."
+)
 _METRIC = (
     "accuracy (of a new database), balanced-accuracy, top:5, map@5, ndcg@5, brier, logloss:MOST, "
     "f1, macro-f1, qwk, auc, r2, mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH, crps:LOW:HIGH, or "
@@ -351,7 +354,7 @@ def revoke(name: Name, database: Database = "leaderboard.sqlite") -> None:
 
 @app.command()
 def accounts(database: Database = "leaderboard.sqlite", json: options.Json = None) -> None:
-    """List the accounts: how much each submitted, whether it has a token, and what it is part of.
+    """List the accounts: submissions, token, whether hidden, and the account merged into.
 
     Example: privacygauge holdout serve accounts
     """

@@ -327,7 +327,7 @@ class Board:
         return receipt
 
     def left(self, account: str) -> RemainingBudget:
-        """Return what budgets and the daily limit leave to an account."""
+        """Return the submissions that budgets and the daily limit leave to an account."""
         with reading(self.engine) as connection:
             board = _row(connection)
             holder = accounts.known_account(connection, account)

@@ -172,7 +172,7 @@ def check_open(connection: Connection, now: str) -> None:
 def daily_limit(
     connection: Connection, board: RowMapping, holder: RowMapping, now: str
 ) -> tuple[int | None, int | None]:
-    """Return an account's limit of a day, and what it has left; None without a limit."""
+    """Return an account's daily limit and the rest of it for today; None without a limit."""
     # The board's limit, and one that an alert may have set for the account.
     limits = [each["per_day"] for each in (board, holder) if each["per_day"] is not None]
     if not limits:
