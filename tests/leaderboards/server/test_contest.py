@@ -123,7 +123,9 @@ def test_over_http_ranked_classes_have_names_and_ensembles_any_number_of_members
         assert client.post("/submissions", json=lists, headers=bearer(token)).json()["score"] == 1
     with pytest.raises(InputError, match="metric qwk needs the order of the classes, which texts"):
         opened(read_hidden(file), "ordered.sqlite", metric="qwk")
-    with pytest.raises(InputError, match="metric mae:0:9 compares numbers, got labels that are texts"):
+    with pytest.raises(
+        InputError, match="metric mae:0:9 compares numbers, got labels that are texts"
+    ):
         opened(read_hidden(file), "numbers.sqlite", metric="mae:0:9")
     board = opened(np.array([1.0, 2.0, 3.0]), "numbers.sqlite", metric="crps:0:10", guard="exact")
     token = add_account(board.engine, "ann")
