@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from privacygauge.leaderboards.server.board import Board
+    from privacygauge.leaderboards.server.request_parsing import HiddenLabels
 
 
 LIMITS = "Budgets (those not given stay as they are; at first no limit)"
@@ -478,13 +479,13 @@ def merge(
 
     Example: privacygauge holdout serve merge alice alice2 --labels labels.npy --reason "one team"
     """
-    from privacygauge.leaderboards.server import require_extra
-
-    require_extra()
+    engine = _connect(database)
+    from privacygauge.leaderboards.server.request_parsing import read_hidden
     from privacygauge.leaderboards.server.rescoring import check_merge, merge_accounts
 
+    hidden = read_hidden(labels)
     check_merge(name, other, reason)
-    with closing(_begun_board(database, labels, metric)) as board:
+    with closing(_begun_board(engine, database, hidden, metric)) as board:
         found = merge_accounts(board, name, other, reason)
     best = "no score" if found.best is None else f"the score {found.best:.6g}"
     print(f"{name}: {several(found.submissions, 'submission')}, {best}")
@@ -505,14 +506,14 @@ def void(
 
     Example: privacygauge holdout serve void 17 --labels labels.npy --reason "leaked labels"
     """
-    from privacygauge.leaderboards.server import require_extra
-
-    require_extra()
+    engine = _connect(database)
     from privacygauge.leaderboards.server.accounts import checked_reason
+    from privacygauge.leaderboards.server.request_parsing import read_hidden
     from privacygauge.leaderboards.server.rescoring import void_submission
 
+    hidden = read_hidden(labels)
     checked_reason(reason)
-    with closing(_begun_board(database, labels, metric)) as board:
+    with closing(_begun_board(engine, database, hidden, metric)) as board:
         best = void_submission(board, number, reason)
     left = "no score" if best is None else f"the score {best:.6g}"
     print(f"Submission {number} is void; its account has {left}")
@@ -689,15 +690,12 @@ def _write_answers(engine: Engine, answers: str) -> None:
         raise InputError(f"{answers} cannot be written: {error.strerror or error}") from error
 
 
-def _begun_board(database: str, labels: Path, metric: str | None) -> Board:
-    """Return the board that a database has to hold, opened with the owner's file."""
-    engine = _connect(database)
+def _begun_board(engine: Engine, database: str, hidden: HiddenLabels, metric: str | None) -> Board:
+    """Return the board that a database has to hold, opened with the owner's labels."""
     from privacygauge.leaderboards.server import open_board
     from privacygauge.leaderboards.server.database import begun_board, reading
     from privacygauge.leaderboards.server.opening import names_of_board
-    from privacygauge.leaderboards.server.request_parsing import read_hidden
 
-    hidden = read_hidden(labels)
     with reading(engine) as connection:
         begun_board(connection)
         points, classes = names_of_board(connection)
