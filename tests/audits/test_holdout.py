@@ -342,19 +342,40 @@ def test_labels_are_read_from_every_kind_of_file(tmp_path):
     assert read_logits(str(tmp_path / "z.npy")).shape == (2, 3)
 
 
+def test_labels_may_be_texts(tmp_path, capsys):
+    """As the scoring server takes them, and with the same result as their numbers."""
+    words = np.array(["ant", "bee", "cat"])[LABELS]
+    ids = [f"p{i:04}" for i in range(len(LABELS))]
+    pd.DataFrame({"id": ids, "label": words}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"label": words}).to_csv(tmp_path / "b.csv", index=False, header=False)
+    pd.DataFrame({"label": words}).to_parquet(tmp_path / "c.parquet")
+    for named in (*sorted(tmp_path.iterdir()), words, words.tolist(), pd.Series(words)):
+        assert (read_labels(named) == LABELS).all(), named
+    texts = pg.attack_holdout(tmp_path / "a.csv", 20, trials=2)
+    numbers = pg.attack_holdout(LABELS, 20, trials=2)
+    assert texts.worst == numbers.worst
+    for change, message in (
+        ({"metric": "qwk"}, "metric qwk needs the order of the classes"),
+        ({"metric": "rmse:0:2"}, "labels in"),
+        ({"logits": np.zeros((120, 4))}, "are texts of 3 classes, and logits have 4 columns"),
+    ):
+        with pytest.raises(InputError, match=message):
+            pg.attack_holdout(tmp_path / "a.csv", 20, **change)
+
+
 def test_files_that_cannot_be_read_get_one_line(tmp_path):
     (tmp_path / "empty.npy").touch()
     np.save(tmp_path / "object.npy", LABELS.astype(object), allow_pickle=True)
     np.savez(tmp_path / "two.npz", a=LABELS, b=LABELS)
     pd.DataFrame({"a": [0], "b": [1]}).to_csv(tmp_path / "wide.csv", index=False)
-    pd.DataFrame({"a": ["cat", "dog"]}).to_csv(tmp_path / "names.csv", index=False)
+    pd.DataFrame({"a": ["cat", None]}).to_parquet(tmp_path / "names.parquet")
     expected = {
         "labels.npy": "does not exist",
         "empty.npy": "is damaged or no npy file of numbers",
         "object.npy": "is damaged or no npy file of numbers",
         "two.npz": "must hold one array, or one called labels, got a, b",
         "wide.csv": "must have one column of labels, perhaps beside id, got a, b",
-        "names.csv": "must be integers",
+        "names.parquet": "must be integers",
         "notes.txt": "does not exist",
     }
     for name, message in expected.items():

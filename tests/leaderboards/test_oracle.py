@@ -73,7 +73,7 @@ def test_the_budget_is_all_or_nothing(holdout):
     oracle = holdout.open(RNG(1), budget=Budget(total=3))
     guess = np.zeros((2, 1_000), int)
     oracle.submit_all(guess)
-    with pytest.raises(BudgetError, match=r"^the budget leaves 1 submissions, got 2: ask for no"):
+    with pytest.raises(BudgetError, match=r"^the budget leaves 1 submission, got 2: ask for no"):
         oracle.submit_all(guess)
     assert oracle.left() == 1
     oracle.submit(guess[0])

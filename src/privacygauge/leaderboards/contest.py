@@ -30,6 +30,7 @@ from privacygauge.leaderboards.bounds import (
 )
 from privacygauge.leaderboards.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.leaderboards.mechanism import Guard
+from privacygauge.leaderboards.metric_forms import class_numbers
 from privacygauge.leaderboards.metrics import ACCURACY, Metric, Values, chosen_metric, metric_bias
 from privacygauge.leaderboards.naive_bayes import LinearBayes
 from privacygauge.leaderboards.names import ID_COLUMNS
@@ -258,25 +259,48 @@ def answer_deviation(guard: Guard, holdout: Holdout) -> float:
     return guard_for(guard, holdout.metric, holdout.labels).error(len(holdout))
 
 
-def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Values:
+def read_labels(
+    given: ArrayLike | str | Path, metric: Metric = ACCURACY, *, columns: int | None = None
+) -> Values:
     """Return hidden labels, (n,): integers from 0, or numbers for a metric of numbers.
 
     Parameters
     ----------
     given : array_like of shape (n,), str or pathlib.Path
-        Labels; a file with one number per line, with or without a header, perhaps beside a column
-        ``id``, or an array file. Rows stay in the order of the file.
+        Labels; a file with one label per line, with or without a header, perhaps beside a column
+        ``id``, or an array file. Rows stay in the order of the file. Texts become class numbers in
+        alphabetical order.
+    metric : Metric, default accuracy
+        The metric of submissions.
+    columns : int, optional
+        Columns of a base model's logits: text labels must be of as many classes.
 
     Raises
     ------
     InputError
         If the labels are invalid: the problem and the way out, in one line.
     """
-    check = checks.floats if metric.numbers else checks.classes
-    if not isinstance(given, str | Path):
-        return check(given, "labels")
-    require_local(given, "labels are read from a file")
-    return check(_array(Path(given), "labels"), f"labels in {given}")
+    name = "labels"
+    if isinstance(given, str | Path):
+        require_local(given, "labels are read from a file")
+        name = f"labels in {given}"
+        given = _array(Path(given), "labels")
+    if metric.numbers:
+        return checks.floats(given, name)
+    numbers, classes = class_numbers(checks.vector(given, name))
+    if classes is None:
+        return checks.classes(numbers, name)
+    if metric.ordered:
+        raise InputError(
+            f"metric {metric.name} needs the order of the classes, which texts do not have: give "
+            "labels as integers from 0, in order"
+        )
+    if columns is not None and len(classes) != columns:
+        raise InputError(
+            f"{name} are texts of {len(classes)} classes, and logits have {columns} columns: give "
+            "labels as integers, which say the column of each class"
+        )
+    return checks.classes(numbers, name)
 
 
 def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:
@@ -312,7 +336,11 @@ def _array(path: Path, name: str) -> NDArray[Any]:
     title = str(columns[0])
     column = content[columns[0]].to_numpy()
     # The file has no header: its first label was read as one.
-    return np.concatenate([[int(title)], column]) if title.isdecimal() else column
+    if title.isdecimal():
+        return np.concatenate([[int(title)], column])
+    if column.dtype.kind == "O" and title in set(column.tolist()):
+        return np.concatenate([np.array([title], object), column])
+    return column
 
 
 HONEST = 0.8
@@ -434,8 +462,9 @@ def contest_of(
             f"metric {measure.name} is attacked by nb, and by bisection where it applies, without "
             "logits: leave attacks and logits out"
         )
-    truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
+    columns = None if scores is None or scores.ndim != 2 else scores.shape[1]
+    truth = read_labels(labels, measure, columns=columns)
     if len(truth) == 0:
         raise InputError("labels must be at least one, got none")
     if (truth == truth[0]).all():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,17 @@ _UNIT = 1e-6
 """Largest deviation from 1 of the sum of an example's probabilities."""
 CELLS = 1_024
 """Number of cells of a range within which submitted numbers count as equal."""
+
+
+def class_numbers(values: NDArray[Any]) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    """Return labels as class numbers, (n,), and the classes' names; None for no texts.
+
+    Texts are numbered from 0 in alphabetical order; other values stay as they are.
+    """
+    if values.dtype.kind not in "OUT" or not all(isinstance(value, str) for value in values):
+        return values, None
+    texts, codes = np.unique(np.array([value.strip() for value in values]), return_inverse=True)
+    return codes.ravel(), tuple(str(text) for text in texts)
 
 
 class Metric:

@@ -21,6 +21,7 @@ from privacygauge.errors import InputError
 from privacygauge.leaderboards.guards import Exact, ParameterFreeLadder, guard_for
 from privacygauge.leaderboards.mechanism import Guard, MarkedSubmission
 from privacygauge.leaderboards.metrics import ACCURACY, Metric, Values
+from privacygauge.report.numbers import several
 
 Labels = NDArray[np.integer]
 # Sums of this many truth values fit into one byte, so this many are added at a time.
@@ -268,8 +269,8 @@ class Oracle:
         left = self.left(account)
         if left is not None and len(rows) > left:
             raise BudgetError(
-                f"the budget leaves {left} submissions, got {len(rows)}: ask for no more than "
-                "left()"
+                f"the budget leaves {several(left, 'submission')}, got {len(rows)}: ask for no "
+                "more than left()"
             )
         self._used[account] = self._used.get(account, 0) + len(rows)
         answers = np.empty(len(rows))

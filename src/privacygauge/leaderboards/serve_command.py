@@ -6,7 +6,7 @@ import math
 import os
 import time
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +16,14 @@ from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Group, Program
 from privacygauge.kinds.request import HelpGroup, amounts
+from privacygauge.report.numbers import first_names, several
 from privacygauge.runs.folder import require_local
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+
+    from privacygauge.leaderboards.server.board import Board
+    from privacygauge.leaderboards.server.request_parsing import HiddenLabels
 
 
 LIMITS = "Budgets (those not given stay as they are; at first no limit)"
@@ -28,7 +32,10 @@ LIMITS = "Budgets (those not given stay as they are; at first no limit)"
 MACHINE = "Where and how it answers"
 """Heading of the options for the machine and its network."""
 
-_LABELS = "The hidden labels: .npy with integers from 0, or .csv with columns id and label."
+_LABELS = (
+    "The hidden labels: .npy with integers from 0, or .csv with columns id and label, integers or "
+    "texts. The rows of a file with ids may be in any order."
+)
 _METRIC = (
     "accuracy (of a new database), balanced-accuracy, top:5, map@5, ndcg@5, brier, logloss:MOST, "
     "f1, macro-f1, qwk, auc, r2, mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH, crps:LOW:HIGH, or "
@@ -56,9 +63,11 @@ _PROXY = "Address of a proxy in front, whose X-Forwarded-For is believed."
 _WATCHED = amounts("findings", "hints")
 _WATCH_LIMITS = (
     "End with code 3 once METRIC is above VALUE: findings (accounts that stand out) or hints "
-    "(accounts worth a look). An account counts until it is hidden or shown. May be given several "
-    "times."
+    "(accounts worth a look). An account counts until it is hidden or shown, or a submission of it "
+    "is voided and the rest shows nothing. May be given several times."
 )
+_MOST_NAMED = 20
+"""Number of accounts that a line names."""
 _FILE = "A name that ends in .csv or .jsonl; - writes JSON lines to the standard output."
 
 Database = Annotated[
@@ -273,7 +282,7 @@ def contest(
 
 @app.command()
 def phase(
-    name: Name,
+    name: Annotated[str, options.positional_argument("NAME", "Name of the phase.")],
     opens: Annotated[str | None, options.text_option("--opens", "TIME", "ISO 8601.")] = None,
     closes: Annotated[
         str | None,
@@ -346,7 +355,7 @@ def revoke(name: Name, database: Database = "leaderboard.sqlite") -> None:
 
 @app.command()
 def accounts(database: Database = "leaderboard.sqlite", json: options.Json = None) -> None:
-    """List the accounts: how much each submitted, and whether it has a token.
+    """List the accounts: submissions, token, whether hidden, and the account merged into.
 
     Example: privacygauge holdout serve accounts
     """
@@ -443,10 +452,14 @@ def watch(
             said = f"{alert.account}: {what}{alert.reason} (p = {alert.p_value:.2g})"
             print(said, flush=True)
         if limits:
-            numbers = open_cases(engine)
-            told = [exceeded_text(numbers[limit.metric], limit) for limit in limits]
-            if failures := [line for line in told if line]:
-                print_line("\n".join(f"privacygauge: {line}" for line in failures))
+            cases = open_cases(engine)
+            failures = [
+                f"privacygauge: {line}: {first_names(cases[limit.metric], _MOST_NAMED)}"
+                for limit in limits
+                if (line := exceeded_text(len(cases[limit.metric]), limit))
+            ]
+            if failures:
+                print_line("\n".join(failures))
                 raise typer.Exit(3)
         if once:
             return
@@ -466,17 +479,16 @@ def merge(
 
     Example: privacygauge holdout serve merge alice alice2 --labels labels.npy --reason "one team"
     """
-    _connect(database).dispose()
-    from privacygauge.leaderboards.server import open_board
+    engine = _connect(database)
     from privacygauge.leaderboards.server.request_parsing import read_hidden
     from privacygauge.leaderboards.server.rescoring import check_merge, merge_accounts
 
-    truth = read_hidden(labels).values
+    hidden = read_hidden(labels)
     check_merge(name, other, reason)
-    with closing(open_board(database, truth, metric=metric)) as board:
+    with closing(_begun_board(engine, database, hidden, metric)) as board:
         found = merge_accounts(board, name, other, reason)
     best = "no score" if found.best is None else f"the score {found.best:.6g}"
-    print(f"{name}: {found.submissions:,} submissions, {best}")
+    print(f"{name}: {several(found.submissions, 'submission')}, {best}")
     if found.not_chosen:
         undone = ", ".join(map(str, found.not_chosen))
         print(f"No longer chosen for the end, since a team has fewer choices: {undone}")
@@ -494,15 +506,14 @@ def void(
 
     Example: privacygauge holdout serve void 17 --labels labels.npy --reason "leaked labels"
     """
-    _connect(database).dispose()
-    from privacygauge.leaderboards.server import open_board
+    engine = _connect(database)
     from privacygauge.leaderboards.server.accounts import checked_reason
     from privacygauge.leaderboards.server.request_parsing import read_hidden
     from privacygauge.leaderboards.server.rescoring import void_submission
 
-    truth = read_hidden(labels).values
+    hidden = read_hidden(labels)
     checked_reason(reason)
-    with closing(open_board(database, truth, metric=metric)) as board:
+    with closing(_begun_board(engine, database, hidden, metric)) as board:
         best = void_submission(board, number, reason)
     left = "no score" if best is None else f"the score {best:.6g}"
     print(f"Submission {number} is void; its account has {left}")
@@ -562,7 +573,8 @@ def rescore(
 
     hidden = read_hidden(labels)
     found = rescoring.rescore(source, new, hidden, metric=metric, guard=guard, public=public)
-    print(f"{new}: {found.submissions:,} submissions, {found.changed:,} with another answer")
+    made = several(found.submissions, "submission")
+    print(f"{new}: {made}, {found.changed:,} with another answer")
     for team in found.moved:
         before, after = (
             "no score" if score is None else f"{score:.6g} (place {place})"
@@ -578,8 +590,9 @@ def rescore(
         print(f"Left out: {', '.join(found.left_out)}")
     if found.renumbered:
         print(
-            f"{found.renumbered:,} submissions have another number than on their receipts, since "
-            "the hidden accounts' are left out"
+            f"{several(found.renumbered, 'submission')} "
+            f"{'has' if found.renumbered == 1 else 'have'} another number than on the receipt, "
+            "since the hidden accounts' are left out"
         )
 
 
@@ -675,6 +688,25 @@ def _write_answers(engine: Engine, answers: str) -> None:
         np.savez_compressed(answers, **written)
     except OSError as error:
         raise InputError(f"{answers} cannot be written: {error.strerror or error}") from error
+
+
+def _begun_board(engine: Engine, database: str, hidden: HiddenLabels, metric: str | None) -> Board:
+    """Return the board that a database has to hold, opened with the owner's labels."""
+    from privacygauge.leaderboards.server import open_board
+    from privacygauge.leaderboards.server.database import begun_board, reading
+    from privacygauge.leaderboards.server.opening import names_of_board
+
+    with reading(engine) as connection:
+        begun_board(connection)
+        points, classes = names_of_board(connection)
+    engine.dispose()
+    # A board without names gets none here: they would change how submissions are written.
+    hidden = replace(
+        hidden,
+        ids=None if points is None else hidden.ids,
+        classes=None if classes is None else hidden.classes,
+    )
+    return open_board(database, hidden, metric=metric)
 
 
 def _connect(database: str) -> Engine:

@@ -123,6 +123,10 @@ def test_over_http_ranked_classes_have_names_and_ensembles_any_number_of_members
         assert client.post("/submissions", json=lists, headers=bearer(token)).json()["score"] == 1
     with pytest.raises(InputError, match="metric qwk needs the order of the classes, which texts"):
         opened(read_hidden(file), "ordered.sqlite", metric="qwk")
+    with pytest.raises(
+        InputError, match="metric mae:0:9 compares numbers, got labels that are texts"
+    ):
+        opened(read_hidden(file), "numbers.sqlite", metric="mae:0:9")
     board = opened(np.array([1.0, 2.0, 3.0]), "numbers.sqlite", metric="crps:0:10", guard="exact")
     token = add_account(board.engine, "ann")
     with TestClient(application(board)) as client:
@@ -499,7 +503,7 @@ def test_ids_and_classes_are_kept_with_the_board(opened, tmp_path):
     assert hidden.classes == ("ant", "bee", "cat")
     board = opened(hidden, guard="exact")
     board.close()
-    with pytest.raises(InputError, match="other names of points, or the same in another order"):
+    with pytest.raises(InputError, match="other labels for the ids that it was begun with"):
         opened(replace(hidden, ids=hidden.ids[::-1]))
     again = opened(hidden.values)
     assert (again.ids, again.classes) == (hidden.ids, hidden.classes)

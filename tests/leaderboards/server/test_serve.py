@@ -23,7 +23,7 @@ from privacygauge.leaderboards.history.record import disagreeing
 from privacygauge.leaderboards.history_audit.audit import audit_leaderboard
 from privacygauge.leaderboards.oracle import Budget
 from privacygauge.leaderboards.serve_command import app
-from privacygauge.leaderboards.server import contest, open_board
+from privacygauge.leaderboards.server import contest, open_board, rescoring
 from privacygauge.leaderboards.server.accounts import add_account
 from privacygauge.leaderboards.server.database import connect
 from privacygauge.leaderboards.server.request_parsing import read_hidden
@@ -71,7 +71,13 @@ def test_an_account_from_token_to_export(run):
     assert (history.scores.tolist(), history.guard, history.exact) == ([1.0], "exact", True)
     run("revoke", "ann")
     (row,) = json.loads(run("accounts", "--json", "-"))
-    assert row == {"account": "ann", "submissions": 1, "token": "none", "hidden": "no"}
+    assert row == {
+        "account": "ann",
+        "submissions": 1,
+        "token": "none",
+        "hidden": "no",
+        "merged_into": None,
+    }
 
 
 def test_an_export_says_that_private_scores_wait_and_ties_have_no_correlation(run, capsys):
@@ -170,7 +176,7 @@ def test_submissions_that_were_kept_are_scored_again(run):
     np.save("corrected.npy", np.where(np.arange(60) < 6, (TRUTH + 1) % 3, TRUTH))
     said = run("rescore", "new.sqlite", "--labels", "corrected.npy").splitlines()
     assert said == [
-        "new.sqlite: 1 submissions, 1 with another answer",
+        "new.sqlite: 1 submission, 1 with another answer",
         "ann: 1 (place 1) before, 0.9 (place 1) now",
         "Left out: bea",
     ]
@@ -199,8 +205,6 @@ def test_a_phase_can_be_removed(run):
         (["--labels", "labels.npy", "--host", "192.0.2.1"], "cannot be used"),
         (["--labels", "labels.npy", "--rate", "0"], "requests a minute must be at least 1"),
         (["--labels", "labels.npy", "--scope", "team"], "scope must be one of account, board"),
-        (["hide", "bob", "--reason", "x"], "there is no account bob"),
-        (["token", "bob"], "there is no account bob"),
         (["export", "history.txt"], "FILE must end in .csv or .jsonl"),
     ],
     ids=str,
@@ -208,6 +212,197 @@ def test_a_phase_can_be_removed(run):
 def test_what_is_wrong(run, arguments, said):
     with pytest.raises(InputError, match=said):
         run(*arguments)
+
+
+@pytest.mark.parametrize("arguments", [["hide", "bob", "--reason", "x"], ["token", "bob"]])
+def test_an_account_that_there_is_not(run, arguments):
+    run("account", "ann")
+    with pytest.raises(InputError, match="there is no account bob"):
+        run(*arguments)
+
+
+OF_A_BOARD = [
+    ["contest", "--title", "Autumn"],
+    ["phase", "main", "--remove"],
+    ["results"],
+    ["token", "ann"],
+    ["revoke", "ann"],
+    ["accounts"],
+    ["hide", "ann", "--reason", "x"],
+    ["show", "ann", "--reason", "x"],
+    ["actions"],
+    ["watch", "--once", "--fail-above", "findings=0"],
+    ["merge", "ann", "bea", "--labels", "labels.npy", "--reason", "x"],
+    ["void", "1", "--labels", "labels.npy", "--reason", "x"],
+    ["publish"],
+    ["rescore", "new.sqlite", "--labels", "labels.npy"],
+    ["export", "-"],
+    ["export", "history.csv", "--answers", "answers.npz"],
+]
+BEGINNING = [
+    ["account", "ann"],
+    ["invite"],
+    ["phase", "main", "--opens", "2026-01-01", "--closes", "2026-02-01"],
+]
+"""Commands that may come before the first start of the server."""
+
+
+def test_every_command_is_tried_without_a_board():
+    commands = {command.callback.__name__ for command in app.registered_commands}
+    assert commands == {arguments[0] for arguments in OF_A_BOARD + BEGINNING}
+
+
+@pytest.mark.parametrize("made", ["none", "empty", "tables"])
+@pytest.mark.parametrize("arguments", OF_A_BOARD, ids=" ".join)
+def test_what_needs_a_board_makes_no_database(run, tmp_path, arguments, made):
+    """A misspelt name is said, and leaves nothing behind."""
+    if made == "empty":
+        Path("typo.sqlite").touch()
+    elif made == "tables":
+        connect("typo.sqlite").dispose()
+    before = sizes(tmp_path)
+    said = "typo.sqlite holds no board yet: start the server first"
+    if made == "tables" and arguments[0] in ("phase", "token", "revoke", "hide", "show"):
+        said = "there is no (account ann|phase main)"
+    with pytest.raises(InputError, match=said):
+        run(*arguments, "--database", "typo.sqlite")
+    assert sizes(tmp_path) == before
+
+
+def sizes(folder):
+    """Return the sizes of all files but those that SQLite has while a database is open."""
+    files = [path for path in folder.iterdir() if not path.name.endswith(("-wal", "-shm"))]
+    return {path.name: path.stat().st_size for path in files}
+
+
+def test_accounts_and_actions_may_come_before_the_board(run):
+    run("account", "ann")
+    run("hide", "ann", "--reason", "two accounts")
+    (row,) = json.loads(run("accounts", "--json", "-"))
+    assert (row["account"], row["hidden"]) == ("ann", "yes")
+    (row,) = json.loads(run("actions", "--json", "-"))
+    assert row["action"] == "hide"
+
+
+class KilledError(BaseException):
+    """The end of a process at some line: nothing catches it."""
+
+
+@pytest.mark.parametrize("moment", ["connect", "_copy_contest"])
+def test_an_interrupted_rescore_is_named_by_every_command(run, monkeypatch, moment):
+    """Whenever it was interrupted: from the first of its tables on the database says so."""
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact", keep=True)
+    board.admit("ann")
+    board.submit("ann", TRUTH)
+    board.close()
+    begin = getattr(rescoring, moment)
+
+    def interrupted(*arguments, **options):
+        if moment == "connect":
+            begin(*arguments, **options).dispose()
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rescoring, moment, interrupted)
+        with pytest.raises(KilledError):
+            run("rescore", "cut.sqlite", "--labels", "labels.npy")
+    serving = ["--labels", "labels.npy", "--port", "0"]
+    for arguments in [*OF_A_BOARD, *BEGINNING, serving]:
+        command = ["--database", "cut.sqlite"]
+        asked = [*command, *arguments] if arguments is serving else [*arguments, *command]
+        with pytest.raises(InputError, match=r"cut.sqlite was to hold a board .* interrupted"):
+            run(*asked)
+    assert run("rescore", "cut.sqlite", "--labels", "labels.npy").startswith("cut.sqlite: 1 subm")
+    assert json.loads(run("accounts", "--database", "cut.sqlite", "--json", "-"))
+
+
+def labels_file(name, truth):
+    Path(name).write_text("id,label\n" + "".join(f"{i},{word}\n" for i, word in truth.items()))
+    return name
+
+
+@pytest.mark.parametrize("rescored", [False, True])
+def test_a_board_takes_its_labels_in_any_order(run, rescored):
+    """Rows go by their ids in every command, as in rescore; other ids and labels are refused."""
+    rng = np.random.default_rng(0)
+    truth = {f"p{i:03d}": str(rng.choice(["ant", "bee", "cat"])) for i in range(90)}
+    board = open_board("leaderboard.sqlite", read_hidden(Path(labels_file("old.csv", truth))),
+                       guard="exact", keep=True)  # fmt: skip
+    for name in ("ann", "bea"):
+        board.admit(name)
+        board.submit(name, rng.integers(0, 3, 90))
+    ids = board.ids
+    board.close()
+    database = "leaderboard.sqlite"
+    if rescored:
+        # The last class is nobody's any more.
+        truth = {point: "ant" if word == "cat" else word for point, word in truth.items()}
+        database = "new.sqlite"
+    points = rng.permutation(list(truth)).tolist()
+    new = labels_file("new.csv", {point: truth[point] for point in points})
+    if rescored:
+        run("rescore", database, "--labels", new)
+    to = ("--labels", new, "--database", database, "--reason", "x")
+    assert run("void", "1", *to).startswith("Submission 1 is void")
+    assert run("merge", "ann", "bea", *to).startswith("ann: 2 submissions")
+    assert run("watch", "--once", "--labels", new, "--database", database) == ""
+    again = open_board(database, read_hidden(Path(new)))
+    codes = {"ant": 0, "bee": 1, "cat": 2}
+    assert (again.ids, again.classes) == (ids, ("ant", "bee", "cat"))
+    assert again.holdout.labels.tolist() == [codes[truth[point]] for point in ids]
+    again.close()
+    wrong = truth | {"p007": "bee" if truth["p007"] == "ant" else "ant"}
+    others = {f"x{point}": word for point, word in truth.items()}
+    fewer = {point: word for point, word in truth.items() if point != "p007"}
+    for name, changed, said in (
+        ("wrong.csv", wrong, "other labels for the ids that it was begun with"),
+        ("others.csv", others, "must name the 90 points .*: 'p000' is missing"),
+        ("fewer.csv", fewer, "must name the 90 points .*: 'p007' is missing"),
+        ("more.csv", truth | {"q": "ant"}, "must name the 90 points .*: 91 are named"),
+        ("classes.csv", truth | {"p007": "wasp"}, "of the board's classes ant, bee, cat.*'wasp'"),
+    ):
+        labels_file(name, changed)
+        refused = ("--labels", name, "--database", database)
+        for command in (
+            ["void", "2", "--reason", "x"],
+            ["merge", "ann", "bea", "--reason", "x"],
+            ["watch", "--once"],
+        ):
+            with pytest.raises(InputError, match=said):
+                run(*command, *refused)
+        with pytest.raises(InputError, match=said):
+            run(*refused, "--port", "0")
+    np.save("few.npy", np.zeros(80, int))
+    with pytest.raises(InputError, match="this one has 80 labels for its 90 points"):
+        run("--labels", "few.npy", "--database", database, "--port", "0")
+
+
+def test_accounts_of_a_team_are_counted_once(run):
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact")
+    for name in ("ann", "bea", "bea", "cat"):
+        board.admit(name)
+        board.submit(name, TRUTH)
+    board.close()
+    run("merge", "bea", "ann", "--labels", "labels.npy", "--reason", "one team")
+    rows = json.loads(run("accounts", "--json", "-"))
+    assert [(row["account"], row["submissions"], row["merged_into"]) for row in rows] == [
+        ("ann", 0, "bea"),
+        ("bea", 3, None),
+        ("cat", 1, None),
+    ]
+    # Into a third one, both go along.
+    run("merge", "cat", "bea", "--labels", "labels.npy", "--reason", "one team")
+    rows = json.loads(run("accounts", "--json", "-"))
+    assert [(row["submissions"], row["merged_into"]) for row in rows] == [
+        (0, "cat"),
+        (0, "cat"),
+        (4, None),
+    ]
+
+
+def test_the_name_of_a_phase_is_not_an_account_s(run):
+    argument = COMMAND.commands["phase"].params[0]
+    assert argument.help == "Name of the phase."
 
 
 BLOCKED = "labels.npy/found.json"

@@ -15,6 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.leaderboards.oracle import Budget
 from privacygauge.leaderboards.server import contest, open_board
 from privacygauge.leaderboards.server.accounts import add_account, hide_account
+from privacygauge.leaderboards.server.rescoring import void_submission
 from privacygauge.leaderboards.server.web import application
 from tests.leaderboards.server.serving import SRC, bearer, labels_of, npy
 
@@ -69,6 +70,22 @@ def test_a_team_signs_in_uploads_and_chooses(board):
         assert chosen.text.count(" checked") == 1
         client.post("/team/sign-out")
         assert "Token of your team" in client.get("/team").text
+
+
+def test_a_voided_submission_cannot_be_chosen_on_the_page(board):
+    token = add_account(board.engine, "ann")
+    for _ in range(2):
+        board.submit("ann", TRUTH)
+    contest.choose_submissions(board.engine, "ann", [1], "2026-01-01")
+    void_submission(board, 1, "leaked labels")
+    with TestClient(application(board)) as client:
+        client.post("/team/sign-in", data={"token": token})
+        page = client.get("/team").text
+    rows = [row for row in page.split("<tr>") if "<time" in row]
+    assert ['type="checkbox"' in row for row in rows] == [True, False]
+    assert ["voided by the owner" in row for row in rows] == [False, True]
+    assert "<del>1.000</del>" in rows[1]
+    assert " checked" not in page
 
 
 def test_what_does_not_count_is_not_read(board):

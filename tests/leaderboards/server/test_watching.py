@@ -14,7 +14,7 @@ from privacygauge.leaderboards.serve_command import app
 from privacygauge.leaderboards.server import open_board
 from privacygauge.leaderboards.server.accounts import action_rows, hide_account, show_account
 from privacygauge.leaderboards.server.database import board_row, reading
-from privacygauge.leaderboards.server.rescoring import merge_accounts
+from privacygauge.leaderboards.server.rescoring import merge_accounts, void_submission
 from privacygauge.leaderboards.server.watching import history_of_log, look, open_cases
 from tests.thorough import quarter
 
@@ -50,7 +50,7 @@ def test_an_attack_is_stopped_on_its_way(place, attack, keep, labels):
     (row,) = [row for row in action_rows(board.engine) if row["action"] != "hint"]
     assert (row["action"], row["account"], row["reason"]) == ("alert", "attacker-0",
                                                               alerts[0].reason)  # fmt: skip
-    with pytest.raises(BudgetError, match="attacker-0 may make 0 submissions a day"):
+    with pytest.raises(BudgetError, match="attacker-0 may make 0 submissions a day: ask"):
         board.submit("attacker-0", history.answers[0])
     show_account(board.engine, "attacker-0", "they explained it")
     board.submit("attacker-0", history.answers[0])
@@ -115,7 +115,7 @@ def test_a_team_answers_for_the_account_that_it_absorbed(place, first):
     else:
         merge_accounts(board, "team", "miner", "one team")
         assert [alert.account for alert in look(board.engine, throttle=1)] == ["team"]
-    with pytest.raises(BudgetError, match="team may make 1 submissions a day"):
+    with pytest.raises(BudgetError, match="team may make 1 submission a day"):
         board.submit("team", RNG(5).integers(0, 2, 200))
     show_account(board.engine, "team", "they explained it")
     board.submit("team", RNG(5).integers(0, 2, 200))
@@ -166,7 +166,7 @@ def test_a_watch_ends_where_more_is_worth_a_look_than_the_gate_lets_pass(tmp_pat
     assert "team-1: worth a look" in capsys.readouterr().out
     # The hint is printed once, and counts until it is settled.
     assert watch(*gate) == 3
-    assert "hints is 1, above the limit of 0" in capsys.readouterr().err
+    assert "hints is 1, above the limit of 0: team-1" in capsys.readouterr().err
     assert watch("--fail-above", "hints=1") is None
     assert watch() is None
     show_account(board.engine, "team-1", "a new method, and its code")
@@ -179,11 +179,65 @@ def test_a_watch_ends_where_more_is_worth_a_look_than_the_gate_lets_pass(tmp_pat
 def test_a_merged_account_s_alert_is_its_team_s_until_that_is_settled(place):
     board = mining(place("board"))
     assert [alert.account for alert in look(board.engine)] == ["miner"]
-    assert open_cases(board.engine) == {"findings": 1, "hints": 0}
+    assert open_cases(board.engine) == {"findings": ("miner",), "hints": ()}
     merge_accounts(board, "team", "miner", "one team")
-    assert open_cases(board.engine) == {"findings": 1, "hints": 0}
+    assert open_cases(board.engine) == {"findings": ("team",), "hints": ()}
     hide_account(board.engine, "team", "random labels")
-    assert open_cases(board.engine) == {"findings": 0, "hints": 0}
+    assert open_cases(board.engine) == {"findings": (), "hints": ()}
+    board.close()
+
+
+def test_what_the_owner_has_voided_is_settled(place):
+    """One perfect file among honest ones: without it nothing is left to look into."""
+    board, labels = leaping(place("board"))
+    assert [alert.account for alert in look(board.engine)] == ["team-1"]
+    assert open_cases(board.engine)["hints"] == ("team-1",)
+    void_submission(board, 31, "leaked labels")
+    assert look(board.engine) == ()
+    assert open_cases(board.engine) == {"findings": (), "hints": ()}
+    with pytest.raises(InputError, match="the account team-1 is shown already"):
+        show_account(board.engine, "team-1", "it is settled")
+    # Another such file is worth another look.
+    for _ in range(4):
+        board.submit("team-1", labels)
+    (again,) = look(board.engine)
+    assert (again.account, again.hint) == ("team-1", True)
+    assert open_cases(board.engine)["hints"] == ("team-1",)
+    board.close()
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_what_the_rest_shows_too_stays_a_finding(place, merged):
+    """Voiding one of an attack's submissions settles nothing, and what was shown stays settled."""
+    board = mining(place("board"))
+    assert [alert.account for alert in look(board.engine)] == ["miner"]
+    name = "miner"
+    if merged:
+        name = "team"
+        merge_accounts(board, "team", "miner", "one team")
+    void_submission(board, 1, "random labels")
+    # The look comes at once, although the log has not grown.
+    assert [alert.account for alert in look(board.engine)] == [name]
+    assert look(board.engine) == ()
+    assert open_cases(board.engine)["findings"] == (name,)
+    show_account(board.engine, name, "they explained it")
+    void_submission(board, 3, "random labels")
+    assert look(board.engine) == ()
+    assert open_cases(board.engine)["findings"] == ()
+    board.close()
+
+
+def test_nearly_everything_is_voided(place):
+    board = mining(place("board"))
+    look(board.engine)
+    for number in range(1, 80, 2):
+        void_submission(board, number, "random labels")
+        if number % 16 == 15:
+            assert not [x for x in look(board.engine) if x.account != "miner" and not x.hint]
+    assert open_cases(board.engine)["findings"] == ()
+    for number in range(2, 81, 2):
+        void_submission(board, number, "all of it")
+    assert look(board.engine) == ()
     board.close()
 
 

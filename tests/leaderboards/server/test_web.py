@@ -11,12 +11,16 @@ import httpx
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
+from privacygauge.errors import BudgetError, InputError
 from privacygauge.leaderboards.oracle import Budget
-from privacygauge.leaderboards.server import open_board
+from privacygauge.leaderboards.server import contest, open_board
 from privacygauge.leaderboards.server.accounts import add_account, renew_token, revoke_token
+from privacygauge.leaderboards.server.database import ACCOUNT, writing
 from privacygauge.leaderboards.server.rescoring import void_submission
 from privacygauge.leaderboards.server.running import HEADERS, JsonLines
+from privacygauge.leaderboards.server.standings import introduction
 from privacygauge.leaderboards.server.web import Rates, application
 from tests.leaderboards.server.serving import bearer, labels_of, npy
 
@@ -68,7 +72,12 @@ def test_labels_in_either_form(client, token):
     own = client.get("/submissions", headers=bearer(token)).json()
     assert own == [each.json() | {"voided": False} for each in (first, second)]
     assert client.get("/submissions?after=1", headers=bearer(token)).json() == own[1:]
-    assert client.get("/account", headers=bearer(token)).json() == {"account": 2, "total": 7}
+    assert client.get("/account", headers=bearer(token)).json() == {
+        "account": 2,
+        "total": 7,
+        "per_day": None,
+        "today": None,
+    }
 
 
 def test_keys_and_budgets(client, token):
@@ -286,3 +295,51 @@ def test_a_team_sees_that_a_submission_was_voided(board, client, token):
     void_submission(board, 1, "a mistake")
     own = client.get("/submissions", headers=bearer(token)).json()
     assert [each["voided"] for each in own] == [True, False]
+    client.post("/team/sign-in", data={"token": token})
+    page = client.get("/team").text
+    assert page.count("voided by the owner") == 1
+
+
+@pytest.mark.parametrize(("per_day", "throttle"), [(3, None), (None, 2), (3, 1), (1, 3)])
+def test_what_is_left_today_is_the_account_s_own(board, client, token, per_day, throttle):
+    """The board's limit, and what an alert left to the account, whichever is less."""
+    if per_day is not None:
+        contest.describe(board.engine, per_day=per_day)
+    with writing(board.engine) as connection:
+        connection.execute(update(ACCOUNT).values(per_day=throttle))
+    most = min(limit for limit in (per_day, throttle) if limit is not None)
+    client.post("/team/sign-in", data={"token": token})
+    for made in range(most):
+        left = client.get("/account", headers=bearer(token)).json()
+        assert left == {
+            "account": 4 - made,
+            "total": 9 - made,
+            "per_day": most,
+            "today": most - made,
+        }
+        page = client.get("/team").text
+        assert f"<dt>Allowed per day</dt><dd>{most}</dd>" in page
+        assert f"<dt>Left today</dt><dd>{most - made}</dd>" in page
+        assert client.post("/submissions", json=[0] * N, headers=bearer(token)).status_code == 200
+    assert client.get("/account", headers=bearer(token)).json()["today"] == 0
+    refused = client.post("/submissions", json=[0] * N, headers=bearer(token))
+    limit = "1 submission a day, and has made it" if most == 1 else f"{most} submissions a day"
+    assert f"ann may make {limit}" in refused.json()["detail"]
+
+
+def test_one_submission_is_not_several(tmp_path):
+    board = open_board(tmp_path / "one.sqlite", TRUTH, guard="exact", budget=Budget(1, 1))
+    board.admit("ann")
+    assert board.submit("ann", TRUTH).number == 1
+    assert "1 submission so far" in introduction(board)
+    for budget, said in (
+        (Budget(1, 1), "ann is used up: 1 of 1 submission was answered"),
+        (Budget(1, 2), "board is used up: 1 submission was answered"),
+    ):
+        again = open_board(tmp_path / "one.sqlite", TRUTH, budget=budget)
+        with pytest.raises(BudgetError, match=said):
+            again.submit("ann", TRUTH)
+        again.close()
+    with pytest.raises(InputError, match="at most 1 submission can be chosen, got 2"):
+        contest.choose_submissions(board.engine, "ann", [1, 2], "2026-01-01")
+    board.close()

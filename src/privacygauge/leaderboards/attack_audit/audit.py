@@ -151,8 +151,8 @@ class HoldoutAttackOptions(AttackDesign):
         Parameters
         ----------
         labels : array_like of int, shape (n,), or a file
-            The hidden labels in 0..m-1, as `read_labels` takes them; numbers if the metric needs
-            them.
+            The hidden labels in 0..m-1, or texts, as `read_labels` takes them; numbers if the
+            metric needs them.
         queries : int
             Submissions of each attack, at least 0.
         logits : array_like of shape (n, m), or a file, optional

@@ -83,7 +83,8 @@ class AttackRequest(AttackDesign, Request):
     labels: str = asks(
         "FILE",
         "Hidden labels: integers from 0, or numbers with a metric of them, in .npy, .npz (no "
-        "pickle), or .csv or .parquet with one column, perhaps beside id.",
+        "pickle), or .csv or .parquet with one column, perhaps beside id. Texts in a table are "
+        "numbered in alphabetical order.",
     )
     queries: int = asks("N", "Number of submissions that each attack may make.")
     logits: str | None = _knowledge_option(

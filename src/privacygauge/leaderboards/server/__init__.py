@@ -58,8 +58,9 @@ def open_board(
         An SQLite file, or a URL such as ``postgresql://user@host/name``.
     labels : array_like of shape (n,), or HiddenLabels
         Hidden labels, integers from 0; or numbers, if the metric compares numbers. They stay in
-        memory: the database keeps a digest. `bodies.HiddenLabels` also has names of the points and
-        the classes, which are kept: other names, or another order, are refused later.
+        memory: the database keeps a digest. `request_parsing.HiddenLabels` also has names of the
+        points and the classes, which are kept: later the points may be in any order, and others
+        are refused.
     n_classes : int, optional
         Default: that of the database, or one more than the largest label.
     guard : str, optional
@@ -99,10 +100,9 @@ def open_board(
         keep=keep,
         metric_name=metric,
         public=public,
-        ids=hidden.ids,
         classes=hidden.classes,
     )
-    return open_or_begin(database, hidden.values, wanted, budget or Budget())
+    return open_or_begin(database, hidden, wanted, budget or Budget())
 
 
 class BoardSettings(TypedDict, total=False):

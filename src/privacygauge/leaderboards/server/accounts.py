@@ -18,7 +18,14 @@ from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from privacygauge.errors import InputError
-from privacygauge.leaderboards.server.database import ACCOUNT, ACTION, board_row, reading, writing
+from privacygauge.leaderboards.server.database import (
+    ACCOUNT,
+    ACTION,
+    begun_board,
+    board_row,
+    reading,
+    writing,
+)
 
 _LONGEST = 64
 # Compared with if there is no such account, so that both cases take equally long.
@@ -35,7 +42,7 @@ def add_account(engine: Engine, name: str) -> str:
     """
     checked_name(name)
     try:
-        with writing(engine) as connection:
+        with writing(engine, create=True) as connection:
             alike = _skeleton(name)
             for other in connection.execute(select(ACCOUNT.c.name)).scalars():
                 if other != name and _skeleton(other) == alike:
@@ -68,7 +75,7 @@ def revoke_token(engine: Engine, name: str) -> None:
 def admit(engine: Engine, name: str) -> None:
     """Create an account without a token, unless one of this name exists."""
     # Two processes may both find none: the second insertion is refused, and not needed.
-    with suppress(IntegrityError), writing(engine) as connection:
+    with suppress(IntegrityError), writing(engine, create=True) as connection:
         if find_account(connection, checked_name(name)) is None:
             connection.execute(insert(ACCOUNT).values(name=name, used=0))
 
@@ -153,6 +160,7 @@ def _digest(secret: str) -> bytes:
 
 HIDE = "hide"
 SHOW = "show"
+VOID = "void"
 ALERT = "alert"
 HINT = "hint"
 """Kinds in the log of actions: what the owner did, a finding, and what is worth a look."""
@@ -182,6 +190,8 @@ def action_rows(engine: Engine) -> list[dict[str, object]]:
     query = select(ACTION, ACCOUNT.c.name).join(ACCOUNT).order_by(ACTION.c.number)
     with reading(engine) as connection:
         rows = connection.execute(query).mappings().all()
+        if connection.execute(select(ACCOUNT.c.id).limit(1)).first() is None:
+            begun_board(connection)
     return [
         {
             "number": row["number"],
@@ -220,7 +230,7 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
 
 def has_open_case(connection: Connection, account_id: int) -> bool:
     """Return whether a team has an alert or a hint that is younger than its owner's last action."""
-    kinds = (HIDE, SHOW, ALERT, HINT)
+    kinds = (HIDE, SHOW, VOID, ALERT, HINT)
     of = ACTION.c.account_id.in_(owned_by(connection, account_id)), ACTION.c.kind.in_(kinds)
     query = select(ACTION.c.kind).where(*of).order_by(ACTION.c.number.desc()).limit(1)
     return connection.execute(query).scalar_one_or_none() in (ALERT, HINT)

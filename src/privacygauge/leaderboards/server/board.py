@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from threading import Lock
@@ -45,6 +45,7 @@ from privacygauge.leaderboards.server.database import (
     state_columns,
     writing,
 )
+from privacygauge.report.numbers import several
 
 SCOPES = "account", "board"
 """Groups of submissions that share a guard's state; the first is the default."""
@@ -82,12 +83,16 @@ class Receipt:
 
 @dataclass(frozen=True)
 class RemainingBudget:
-    """Submissions that the budgets have left; None if there is no limit."""
+    """Submissions that limits have left; None if there is no limit."""
 
     account: int | None
     """Number of submissions left to this account."""
     total: int | None
     """Number of submissions left to all accounts together."""
+    per_day: int | None = None
+    """Number of submissions that this account may make on one day in UTC."""
+    today: int | None = None
+    """Number of these left today."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,13 +222,16 @@ class Board:
         if holder["hidden"]:
             raise HiddenError(f"{holder['name']} was taken off this board: ask its owner")
         if left.account == 0:
+            used = holder["used"]
             raise BudgetError(
-                f"the budget of {holder['name']} is used up: {holder['used']} of "
-                f"{board['per_account']} submissions were answered"
+                f"the budget of {holder['name']} is used up: {used:,} of "
+                f"{several(board['per_account'], 'submission')} {_were(used)} answered"
             )
         if left.total == 0:
+            used = board["used"]
             raise BudgetError(
-                f"the budget of this board is used up: {board['used']} submissions were answered"
+                f"the budget of this board is used up: {several(used, 'submission')} "
+                f"{_were(used)} answered"
             )
         contest.check_day(connection, board, holder, time)
 
@@ -319,9 +327,12 @@ class Board:
         return receipt
 
     def left(self, account: str) -> RemainingBudget:
-        """Return the budgets left to an account."""
+        """Return the submissions that budgets and the daily limit leave to an account."""
         with reading(self.engine) as connection:
-            return self._left(_row(connection), accounts.known_account(connection, account))
+            board = _row(connection)
+            holder = accounts.known_account(connection, account)
+            per_day, today = contest.daily_limit(connection, board, holder, now())
+            return replace(self._left(board, holder), per_day=per_day, today=today)
 
     def admit(self, account: str) -> None:
         """Create an account without a token, unless one of this name exists."""
@@ -369,6 +380,10 @@ class Board:
         m = board["n_classes"]
         most = _most_submissions(self.guard.name, budget, n, m, accounts=accounts)
         return None if most is None else max(0, most - board["used"])
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
 
 
 def pack_submission(sent: Values, n_classes: int) -> bytes:

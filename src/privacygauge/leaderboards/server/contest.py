@@ -31,6 +31,7 @@ from privacygauge.leaderboards.server.database import (
     reading,
     writing,
 )
+from privacygauge.report.numbers import several
 
 JUDGES = "exact", "shown"
 """Scores that decide for teams without a choice; the first is the default."""
@@ -131,7 +132,7 @@ def set_phase(engine: Engine, name: str, opens: str, closes: str, *, zone: str =
     if moments[0] >= moments[1]:
         raise InputError(f"closes must be after opens, got {opens} and {closes}")
     row = {"name": checked_name(name), "opens": moments[0], "closes": moments[1]}
-    with writing(engine) as connection:
+    with writing(engine, create=True) as connection:
         connection.execute(delete(PHASE).where(PHASE.c.name == name))
         connection.execute(insert(PHASE).values(row))
 
@@ -168,24 +169,35 @@ def check_open(connection: Connection, now: str) -> None:
     raise ClosedError(f"the last phase, {last['name']}, closed at {last['closes']}")
 
 
-def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now: str) -> None:
-    """Raise `ClosedError` if an account has reached the day's limit."""
+def daily_limit(
+    connection: Connection, board: RowMapping, holder: RowMapping, now: str
+) -> tuple[int | None, int | None]:
+    """Return an account's daily limit and the rest of it for today; None without a limit."""
     # The board's limit, and one that an alert may have set for the account.
     limits = [each["per_day"] for each in (board, holder) if each["per_day"] is not None]
     if not limits:
-        return
+        return None, None
     most = min(limits)
     # Merged accounts share one limit.
     own = SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"]))
     # A submission of a clock that was a month ahead counts on that day, not until then.
     tomorrow = (date.fromisoformat(now[:10]) + timedelta(days=1)).isoformat()
     today = own, SUBMISSION.c.time >= now[:10], SUBMISSION.c.time < tomorrow
-    made = connection.execute(select(func.count()).select_from(SUBMISSION).where(*today)).scalar()
-    if made is not None and made >= most:
-        raise ClosedError(
-            f"{holder['name']} may make {most} submissions a day, and has made them: the next day "
-            "begins at midnight UTC"
-        )
+    made = select(func.count()).select_from(SUBMISSION).where(*today)
+    return most, max(0, most - connection.execute(made).scalar_one())
+
+
+def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now: str) -> None:
+    """Raise `ClosedError` if an account has reached the day's limit."""
+    most, left = daily_limit(connection, board, holder, now)
+    if most is None or left != 0:
+        return
+    may = f"{holder['name']} may make {several(most, 'submission')} a day"
+    if most == 0:
+        raise ClosedError(f"{may}: ask the board's owner")
+    raise ClosedError(
+        f"{may}, and has made {'it' if most == 1 else 'them'}: the next day begins at midnight UTC"
+    )
 
 
 def invite(engine: Engine, number: int) -> list[str]:
@@ -193,7 +205,7 @@ def invite(engine: Engine, number: int) -> list[str]:
     if not 1 <= number <= _MOST_INVITED:
         raise InputError(f"invitations must be 1 to {_MOST_INVITED}, got {number}")
     codes = [secrets.token_urlsafe(24) for _ in range(number)]
-    with writing(engine) as connection:
+    with writing(engine, create=True) as connection:
         connection.execute(insert(INVITATION), [{"digest": _digest(code)} for code in codes])
     return codes
 
@@ -240,7 +252,9 @@ def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now
         holder = known_account(connection, account)
         most = 1 if board is None else board["finals"]
         if len(chosen) > most:
-            raise InputError(f"at most {most} submissions can be chosen, got {len(chosen)}")
+            raise InputError(
+                f"at most {several(most, 'submission')} can be chosen, got {len(chosen)}"
+            )
         found_phases = phases(connection)
         over = bool(found_phases) and all(phase["closes"] <= now for phase in found_phases)
         if over or (board is not None and board["published"]):

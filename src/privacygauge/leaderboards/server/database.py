@@ -293,13 +293,20 @@ _SECONDS = 60
 _MAKING = 7_236_104
 
 
-def connect(database: str | Path) -> Engine:
+UNFINISHED = "unfinished"
+"""Key in `NAMES` of a database into which a board is being scored again: until that is done, no
+command takes it for a board of its own."""
+
+
+def connect(database: str | Path, *, unfinished: bool = False) -> Engine:
     """Return an engine on the database, creating missing tables.
 
     Parameters
     ----------
     database : str or pathlib.Path
         An SQLite file, or a URL of SQLite or PostgreSQL.
+    unfinished : bool, default False
+        Whether tables that are created here are marked as `UNFINISHED` in the same transaction.
 
     Raises
     ------
@@ -307,12 +314,12 @@ def connect(database: str | Path) -> Engine:
         If it cannot be opened, or was made with another version of the schema.
     """
     engine = engine_of(database)
-    _make_ready(engine)
+    _make_ready(engine, create=True, unfinished=unfinished)
     return engine
 
 
 def engine_of(database: str | Path) -> Engine:
-    """Return the engine of `connect`; the database is created at the first read or write.
+    """Return the engine of `connect`; the database is created at the first write that begins one.
 
     So a command that has yet to check its arguments leaves nothing behind if they are wrong.
     """
@@ -367,9 +374,12 @@ def database_name(engine: Engine) -> str:
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection within a transaction that may write; committed at the end."""
-    _make_ready(engine)
+def writing(engine: Engine, *, create: bool = False) -> Iterator[Connection]:
+    """Yield a connection within a transaction that may write; committed at the end.
+
+    Only with `create` is a database made where there is none.
+    """
+    _make_ready(engine, create=create)
     with _transaction(engine) as connection:
         yield connection
 
@@ -389,12 +399,35 @@ def board_row(connection: Connection) -> RowMapping | None:
     return connection.execute(query).mappings().one_or_none()
 
 
-def begun_board(connection: Connection, name: str = "the database") -> RowMapping:
+def begun_board(connection: Connection) -> RowMapping:
     """Return `board_row` of a database that has to hold a board."""
     row = board_row(connection)
     if row is None:
-        raise InputError(f"{name} holds no board yet: start the server first")
+        raise lacking_board(connection)
     return row
+
+
+def lacking_board(connection: Connection) -> InputError:
+    """Return the error of a database without a board."""
+    refuse_unfinished(connection)
+    return _lacking(connection.engine)
+
+
+def refuse_unfinished(connection: Connection) -> None:
+    """Raise if a board was to be scored again into the database, and this was interrupted."""
+    mark = select(NAMES.c.of).where(NAMES.c.of == UNFINISHED)
+    if connection.execute(mark).first() is not None:
+        raise InputError(
+            f"{database_name(connection.engine)} was to hold a board that is scored again, and "
+            "this was interrupted: score it again into this database, or name another one"
+        )
+
+
+def _lacking(engine: Engine) -> InputError:
+    return InputError(
+        f"{database_name(engine)} holds no board yet: start the server first, or name another "
+        "database with --database"
+    )
 
 
 def wait_for_makers(connection: Connection) -> None:
@@ -411,10 +444,12 @@ def _transaction(engine: Engine) -> Iterator[Connection]:
             yield connection
 
 
-def _make_ready(engine: Engine) -> None:
-    """Create missing tables, and bring those of an older version up to this one, once per engine.
+def _make_ready(engine: Engine, *, create: bool = False, unfinished: bool | None = None) -> None:
+    """Bring the tables of an older version up to this one, once per engine.
 
-    A file that is another program's database is refused; not even its journal is changed.
+    A file that is another program's database is refused; not even its journal is changed. Without
+    `create` so is a database without tables, and with `create` they are made. `unfinished` is that
+    of `connect`; None refuses a database with this mark.
     """
     if engine.get_execution_options().get(_READY):
         return
@@ -438,6 +473,9 @@ def _make_ready(engine: Engine) -> None:
                     f"{file} is a database of something else, with the table {names[0]}: name "
                     "another file with --database"
                 )
+            # Whoever looks for a board by a wrong name leaves no file behind.
+            if not (names or create):
+                raise _lacking(engine)
             # Readable by its owner alone: a guard's state is as secret as the labels. SQLite gives
             # its side files the same permissions.
             try:
@@ -449,10 +487,14 @@ def _make_ready(engine: Engine) -> None:
         with _transaction(engine) as connection:
             wait_for_makers(connection)
             if not inspect(connection).has_table(SCHEMA.name):
+                if not create:
+                    raise _lacking(engine)
                 METADATA.create_all(connection)
                 for statement in TRIGGERS[connection.dialect.name]:
                     connection.exec_driver_sql(statement)
                 connection.execute(insert(SCHEMA).values(version=VERSION))
+                if unfinished:
+                    connection.execute(insert(NAMES).values(of=UNFINISHED, names=b""))
             versions = connection.execute(select(SCHEMA.c.version)).scalars().all()
             if len(versions) == 1 and versions[0] in ADDED:
                 # Add the tables and columns that a database of an older version lacks.
@@ -474,6 +516,8 @@ def _make_ready(engine: Engine) -> None:
                     f"PrivacyGauge reads {min(ADDED)} to {VERSION}: finish the contest with the "
                     "version that began it, or name a new database with --database"
                 )
+            if unfinished is None:
+                refuse_unfinished(connection)
     except DBAPIError as error:
         engine.dispose()
         reason = str(error.orig).strip().splitlines()[0]

@@ -31,6 +31,7 @@ from privacygauge.leaderboards.server.database import (
     board_row,
     connect,
     database_name,
+    refuse_unfinished,
     wait_for_makers,
     writing,
 )
@@ -41,29 +42,25 @@ if TYPE_CHECKING:
 
 def open_or_begin(
     database: str | Path,
-    labels: ArrayLike,
+    hidden: HiddenLabels,
     wanted: BoardOptions,
     budget: Budget,
 ) -> Board:
     """Return the board of a database, creating it if needed; see `server.open_board`."""
     if wanted.metric_name is not None:
-        wanted.metric.truth(labels, wanted.n_classes)
+        wanted.metric.truth(hidden.values, wanted.n_classes)
     # Checked before there is a database, so that a failure leaves none behind. If there may be a
     # board already, its own metric counts.
     may_exist = "://" in str(database) or Path(database).exists()
-    first = None if may_exist else first_row(labels, wanted)
+    first = None if may_exist else first_row(hidden.values, wanted)
     engine = connect(database)
     try:
         with writing(engine) as connection:
             wait_for_makers(connection)
             row = board_row(connection)
-            if row is None and _names_row(connection, UNFINISHED) is not None:
-                raise InputError(
-                    f"{database_name(engine)} was to hold a board that is scored again, and this "
-                    "was interrupted: score it again into this database, or name another one"
-                )
             if row is None:
-                connection.execute(insert(BOARD).values(first or first_row(labels, wanted)))
+                refuse_unfinished(connection)
+                connection.execute(insert(BOARD).values(first or first_row(hidden.values, wanted)))
                 row = begun_board(connection)
             if wanted.metric_name is None:
                 metric = require_code(metric_named(row["metric"]))
@@ -72,9 +69,8 @@ def open_or_begin(
                     f"{database_name(engine)} belongs to the metric {row['metric']}, got "
                     f"{metric.name}: begin another database"
                 )
-            truth = metric.truth(labels, None)[0]
             name = database_name(engine)
-            check_labels(row, truth, name)
+            truth = checked_truth(connection, hidden, metric)
             if wanted.n_classes not in (None, row["n_classes"]):
                 raise InputError(
                     f"{name} belongs to {row['n_classes']} classes, got {wanted.n_classes}: leave "
@@ -112,8 +108,8 @@ def open_or_begin(
                         f"got the share {wanted.public:g}: leave the share out, or begin another "
                         "database"
                     )
-            ids = _same_names(connection, "points", wanted.ids, name)
-            classes = _same_names(connection, "classes", wanted.classes, name)
+            ids = _kept_names(connection, "points", hidden.ids)
+            classes = _kept_names(connection, "classes", hidden.classes)
             limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
             given = {name: value for name, value in limits.items() if value is not None}
             if given:
@@ -143,7 +139,7 @@ def names_of_board(
     connection: Connection,
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     """Return the names of a board's points, (n,), and of its classes; None where it has none."""
-    packed = [_names_row(connection, of) for of in ("points", "classes")]
+    packed = [_packed_names(connection, of) for of in ("points", "classes")]
     points, classes = (
         tuple(json.loads(zlib.decompress(bytes(names)))) if names else None for names in packed
     )
@@ -153,15 +149,21 @@ def names_of_board(
 def in_board_order(connection: Connection, hidden: HiddenLabels) -> NDArray[np.generic]:
     """Return hidden values, (n,), in the order and with the class numbers of a board.
 
-    A file of corrected labels may have its rows in another order, or lack a class.
+    A file of labels may have its rows in another order, or, once corrected, lack a class.
 
     Raises
     ------
     InputError
         If it has other points, or classes that the board does not have.
     """
-    points, classes = names_of_board(connection)
     values = np.asarray(hidden.values)
+    if all(
+        _packed_names(connection, of) == _pack(names)
+        for of, names in (("points", hidden.ids), ("classes", hidden.classes))
+    ):
+        # The usual case, without a second copy of a million names.
+        return values
+    points, classes = names_of_board(connection)
     if hidden.classes is not None:
         if classes is None:
             raise InputError(
@@ -187,44 +189,55 @@ def in_board_order(connection: Connection, hidden: HiddenLabels) -> NDArray[np.g
     return values[[row[name] for name in points]]
 
 
-def check_labels(row: RowMapping, truth: Values, name: str) -> None:
-    """Raise unless these are the hidden labels of a board's row."""
+def checked_truth(connection: Connection, hidden: HiddenLabels, metric: Metric) -> Values:
+    """Return the hidden values of the board, (n,), in its order, from the owner's file.
+
+    Raises
+    ------
+    InputError
+        If they are not the board's own.
+    """
+    row = begun_board(connection)
+    named = hidden.ids is not None and _packed_names(connection, "points") is not None
+    if hidden.classes is not None and _packed_names(connection, "classes") is None:
+        # Texts in place of the numbers that the board was begun with, in alphabetical order.
+        hidden = replace(hidden, classes=None)
+    truth = metric.truth(in_board_order(connection, hidden), None)[0]
     if not hmac.compare_digest(_digest(truth, bytes(row["label_key"])), bytes(row["label_digest"])):
+        if len(truth) != row["n"]:
+            has = f"this one has {len(truth):,} labels for its {row['n']:,} points"
+        elif named:
+            has = "this one has other labels for the ids that it was begun with"
+        else:
+            has = "this one has other labels, or these in another order"
         raise InputError(
-            f"{name} belongs to another label file: name that file, or another database"
+            f"{database_name(connection.engine)} belongs to another label file, {has}: name that "
+            "file, or another database; corrected labels are for rescore, into a new one"
         )
+    return truth
 
 
-UNFINISHED = "unfinished"
-"""Key in the table of names that marks a database into which a board is being scored again: it is
-never opened as a board of its own."""
+def _pack(names: tuple[str, ...] | None) -> bytes | None:
+    return None if names is None else zlib.compress(json.dumps(names).encode(), 1)
 
 
-def _names_row(connection: Connection, of: str) -> bytes | None:
+def _packed_names(connection: Connection, of: str) -> bytes | None:
     query = select(NAMES.c.names).where(NAMES.c.of == of)
     packed: bytes | None = connection.execute(query).scalar_one_or_none()
     return packed
 
 
-def _same_names(
-    connection: Connection, of: str, given: tuple[str, ...] | None, name: str
+def _kept_names(
+    connection: Connection, of: str, given: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """Return the names of points or classes, kept with the board once they are given."""
-    found = _names_row(connection, of)
-    packed = b"" if given is None else zlib.compress(json.dumps(given).encode(), 1)
-    if found == packed:
-        # The usual case, without a second copy of a million names.
-        return given
-    kept = None if found is None else tuple(json.loads(zlib.decompress(bytes(found))))
-    if kept is None and given is not None:
+    """Return the board's names of points or classes; those that are given are kept at first."""
+    found = _packed_names(connection, of)
+    packed = _pack(given)
+    if found is None and packed is not None:
         connection.execute(insert(NAMES).values(of=of, names=packed))
+    if found is None or found == packed:
         return given
-    if given is not None and given != kept:
-        raise InputError(
-            f"{name} belongs to other names of {of}, or the same in another order: name the file "
-            "of labels that the board was begun with"
-        )
-    return kept
+    return tuple(json.loads(zlib.decompress(bytes(found))))
 
 
 @dataclass(frozen=True)
@@ -245,8 +258,6 @@ class BoardOptions:
     """Share of the points that the guard answers about."""
     mask: Bools | None = field(default=None, repr=False)
     """(n,) Mask of the points that the guard answers about, if they are known."""
-    ids: tuple[str, ...] | None = field(default=None, repr=False)
-    """(n,) Names of the points."""
     classes: tuple[str, ...] | None = field(default=None, repr=False)
     """Names of the classes from 0."""
 
@@ -276,6 +287,11 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
         raise InputError(
             f"metric {metric.name} needs the order of the classes, which texts do not have: give "
             "labels as integers from 0, in order"
+        )
+    if metric.numbers and wanted.classes is not None:
+        raise InputError(
+            f"metric {metric.name} compares numbers, got labels that are texts, such as "
+            f"{wanted.classes[0]!r}"
         )
     truth, n_classes = metric.truth(labels, wanted.n_classes)
     mask = wanted.mask

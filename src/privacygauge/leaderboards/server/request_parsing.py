@@ -26,6 +26,7 @@ from privacygauge.datasets.archives import HeadError, ObjectError, read_head
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.leaderboards.mechanism import score_digits
+from privacygauge.leaderboards.metric_forms import class_numbers
 from privacygauge.leaderboards.metrics import ACCURACY, Metric
 from privacygauge.leaderboards.server.board import Board, Receipt
 from privacygauge.runs.folder import require_local
@@ -488,13 +489,7 @@ def read_hidden(path: Path) -> HiddenLabels:
     others = [name for name in content.columns if name != _ID]
     if len(others) != 1:
         raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")
-    values = np.asarray(content[others[0]])
-    # Labels that are texts become class numbers, in alphabetical order.
-    classes = None
-    if values.dtype.kind in "OUT" and all(isinstance(value, str) for value in values):
-        texts, codes = np.unique(np.array([value.strip() for value in values]), return_inverse=True)
-        classes = tuple(str(text) for text in texts)
-        values = codes.ravel()
+    values, classes = class_numbers(np.asarray(content[others[0]]))
     if _ID not in content.columns:
         return HiddenLabels(values, None, classes)
     names = tuple(str(name).strip() for name in content[_ID])

@@ -34,6 +34,7 @@ from privacygauge.leaderboards.guards import (
 from privacygauge.leaderboards.mechanism import MarkedSubmission
 from privacygauge.leaderboards.metrics import Metric, chosen_metric, metric_named
 from privacygauge.leaderboards.server.accounts import (
+    VOID,
     checked_name,
     checked_reason,
     known_account,
@@ -53,18 +54,19 @@ from privacygauge.leaderboards.server.database import (
     PHASE,
     STATE,
     SUBMISSION,
+    UNFINISHED,
     VOIDED,
     begun_board,
     board_row,
     connect,
     database_name,
+    lacking_board,
     reading,
     state_columns,
     wait_for_makers,
     writing,
 )
 from privacygauge.leaderboards.server.opening import (
-    UNFINISHED,
     BoardOptions,
     board_of,
     first_row,
@@ -76,7 +78,6 @@ from privacygauge.leaderboards.server.request_parsing import HiddenLabels
 from privacygauge.leaderboards.server.standings import shared_places
 
 MERGE = "merge"
-VOID = "void"
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,8 @@ def void_submission(board: Board, number: int, reason: str) -> float | None:
             raise InputError(f"submission {number} is void already")
         best = leave_out(board, connection, number, account)
         write_action(connection, VOID, account, f"{number}: {reason}")
+        # The next watch looks at the rest at once.
+        connection.execute(update(BOARD).values(looked_at=0))
     return best
 
 
@@ -397,11 +400,12 @@ def rescore(
     """
     with reading(source) as old:
         row = old.execute(select(BOARD)).mappings().one_or_none()
-        if row is None or not row["keep"]:
+        if row is None:
+            raise lacking_board(old)
+        if not row["keep"]:
             raise InputError(
                 f"{database_name(source)} keeps no submissions: only a board that was begun with "
-                "--keep "
-                "can be scored again"
+                "--keep can be scored again"
             )
         hidden = labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
         if len(hidden.values) != row["n"]:
@@ -428,7 +432,7 @@ def rescore(
         of_labels = first_row(truth, wanted)
         # The old row with the columns that depend on the labels replaced, and with nothing used.
         begun = {**row, **{name: of_labels[name] for name in _OF_LABELS}, "used": 0, "asking": 0}
-        engine = connect(database)
+        engine = connect(database, unfinished=True)
         try:
             with writing(engine) as new:
                 _require_no_board(new, database_name(engine))

@@ -30,8 +30,10 @@ from privacygauge.leaderboards.server.database import (
     SUBMISSION,
     VOIDED,
     database_name,
+    lacking_board,
     reading,
 )
+from privacygauge.report.numbers import several
 
 _NO_END = "the board keeps no points for the end: begin one with --public, such as --public 0.3"
 
@@ -116,8 +118,8 @@ def ending(engine: Engine, *, level: float = 0.95) -> Ending:
 
 def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     """Return `ending` within a transaction."""
-    board = connection.execute(select(BOARD)).mappings().one_or_none()
-    if board is None or board["public"] is None:
+    board = _board_of(connection)
+    if board["public"] is None:
         raise InputError(_NO_END)
     # The submission by which each team is judged, in the order of submissions.
     shown = board["judged_by"] == "shown"
@@ -373,21 +375,28 @@ def log(engine: Engine) -> Iterator[Receipt]:
         .order_by(SUBMISSION.c.number)
     )
     with reading(engine) as connection:
-        _boards(connection, engine)
+        _board_of(connection)
         rows = connection.execution_options(yield_per=1_000).execute(query).mappings()
         yield from (receipt_of(row) for row in rows)
 
 
 def account_rows(engine: Engine) -> list[dict[str, object]]:
-    """Return every account: name, submissions, and whether it has a token and is hidden."""
+    """Return every account: name, submissions, and whether it has a token and is hidden.
+
+    Submissions of an account that was merged into another one are counted there.
+    """
     with reading(engine) as connection:
         rows = connection.execute(select(ACCOUNT).order_by(ACCOUNT.c.name)).mappings().all()
+        if not rows:
+            _board_of(connection)
+    names = {row["id"]: row["name"] for row in rows}
     return [
         {
             "account": row["name"],
-            "submissions": row["used"],
+            "submissions": 0 if row["merged_into"] else row["used"],
             "token": "yes" if row["token_id"] else "none",
             "hidden": "yes" if row["hidden"] else "no",
+            "merged_into": names.get(row["merged_into"]),
         }
         for row in rows
     ]
@@ -412,7 +421,7 @@ def entries(
         If the database holds no board, or `private` is asked of one without points for the end.
     """
     with reading(engine) as connection:
-        board = _boards(connection, engine)
+        board = _board_of(connection)
         if private and board["public"] is None:
             raise InputError(_NO_END)
         voided = set(connection.execute(select(VOIDED.c.number)).scalars())
@@ -464,10 +473,11 @@ def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     return text.getvalue()
 
 
-def _boards(connection: Connection, engine: Engine) -> RowMapping:
+def _board_of(connection: Connection) -> RowMapping:
+    # Without the lock of `begun_board`.
     row = connection.execute(select(BOARD)).mappings().one_or_none()
     if row is None:
-        raise InputError(f"{database_name(engine)} holds no board yet: start the server first")
+        raise lacking_board(connection)
     return row
 
 
@@ -484,7 +494,7 @@ def introduction(board: Board) -> str:
     metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
     return (
         f"{database_name(board.engine)}: {now.n:,} points{kept}{classes}{metric}, {guard}\n"
-        f"{now.used:,} submissions so far, {left}{promise(board, now)}"
+        f"{several(now.used, 'submission')} so far, {left}{promise(board, now)}"
     )
 
 

@@ -20,7 +20,15 @@ from privacygauge.leaderboards.history.findings import holm_corrected_tests, ins
 from privacygauge.leaderboards.history.record import AUC, History, in_time
 from privacygauge.leaderboards.history.submitted import StoredAnswers
 from privacygauge.leaderboards.metrics import Values, metric_named
-from privacygauge.leaderboards.server.accounts import ALERT, HIDE, HINT, SHOW, write_action
+from privacygauge.leaderboards.server.accounts import (
+    ALERT,
+    HIDE,
+    HINT,
+    SHOW,
+    VOID,
+    owned_by,
+    write_action,
+)
 from privacygauge.leaderboards.server.board import unpack_submission
 from privacygauge.leaderboards.server.database import (
     ACCOUNT,
@@ -29,13 +37,13 @@ from privacygauge.leaderboards.server.database import (
     EXACT,
     KEPT,
     SUBMISSION,
+    VOIDED,
     begun_board,
     board_row,
-    database_name,
     reading,
     writing,
 )
-from privacygauge.leaderboards.server.opening import check_labels, in_board_order, public_of
+from privacygauge.leaderboards.server.opening import checked_truth, public_of
 from privacygauge.leaderboards.server.request_parsing import HiddenLabels
 
 _FEWEST = 20
@@ -67,11 +75,12 @@ def look(
 ) -> tuple[Alert, ...]:
     """Record and return the accounts that newly stand out in a board's log, or are worth a look.
 
-    There is no further look before the log has grown by a tenth since the last one. Look number j
-    spends 6/(pi j)^2 of 1 - `level`, and all looks together spend all of it: an honest contest has
-    no alert, however long it is watched, with a probability of at least `level`. Each detector
-    whose evidence has an honest cause as likely as a cheat has the same level for itself, and gives
-    hints, which limit nobody.
+    There is no further look before the log has grown by a tenth since the last one, or the owner
+    has voided a submission. Voided submissions are not looked at. Look number j spends 6/(pi j)^2
+    of 1 - `level`, and all looks together spend all of it: an honest contest has no alert, however
+    long it is watched, with a probability of at least `level`. Each detector whose evidence has an
+    honest cause as likely as a cheat has the same level for itself, and gives hints, which limit
+    nobody.
 
     Parameters
     ----------
@@ -81,7 +90,7 @@ def look(
         Hidden labels: with them, and submissions that are kept, more is found.
     throttle : int, optional
         Number of submissions per day for an account that stands out, at least 0; default: as many
-        as before. Hints change none. `actions.show_account` lifts it.
+        as before. Hints change none. `accounts.show_account` lifts it.
     level : float
         In (0, 1).
 
@@ -101,12 +110,14 @@ def look(
             hidden = (
                 labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
             )
-            truth = metric_named(board["metric"]).truth(in_board_order(connection, hidden), None)[0]
-            check_labels(board, truth, database_name(engine))
-        if board["used"] < max(_FEWEST, math.ceil(_GROWTH * board["looked_at"])):
+            truth = checked_truth(connection, hidden, metric_named(board["metric"]))
+        voided = connection.execute(select(func.count()).select_from(VOIDED)).scalar_one()
+        counting = board["used"] - voided
+        least = max(1, math.ceil(_GROWTH * board["looked_at"]))
+        if board["used"] < _FEWEST or counting < least:
             return ()
         number = board["looks"] + 1
-        connection.execute(update(BOARD).values(looks=number, looked_at=board["used"]))
+        connection.execute(update(BOARD).values(looks=number, looked_at=counting))
     history = history_of_log(engine, board, truth)
     found = inspect(history, stream(number, "points"))
     # The sum of 1/j^2 over all j is pi^2/6.
@@ -124,11 +135,17 @@ def look(
             board_row(connection)
             named = select(ACCOUNT.c.id).where(ACCOUNT.c.name == alert.account)
             account = connection.execute(named).scalar_one()
-            # An account that has an alert gets no other one, and no hint; one hint is enough.
+            # An account that has an alert gets no other one, and no hint; one hint is enough. Only
+            # where a voided submission has closed the case, the rest may open it again.
             known = (ALERT, HINT) if alert.hint else (ALERT,)
             same = ACTION.c.account_id == account, ACTION.c.kind.in_(known)
-            if connection.execute(select(ACTION.c.number).where(*same)).first() is not None:
-                continue
+            last = connection.execute(select(func.max(ACTION.c.number)).where(*same)).scalar()
+            if last is not None:
+                own = ACTION.c.account_id.in_(owned_by(connection, account))
+                settled = own, ACTION.c.number > last, ACTION.c.kind.in_((HIDE, SHOW, VOID))
+                first = select(ACTION.c.kind).where(*settled).order_by(ACTION.c.number).limit(1)
+                if connection.execute(first).scalar() != VOID:
+                    continue
             write_action(connection, HINT if alert.hint else ALERT, account, alert.reason)
             if throttle is not None and not alert.hint:
                 changed = update(ACCOUNT).where(ACCOUNT.c.id == account)
@@ -137,11 +154,11 @@ def look(
     return tuple(new)
 
 
-def open_cases(engine: Engine) -> dict[str, int]:
-    """Return the number of accounts that stand out, ``findings``, or are worth a look, ``hints``.
+def open_cases(engine: Engine) -> dict[str, tuple[str, ...]]:
+    """Return the accounts that stand out, ``findings``, and those worth a look, ``hints``.
 
-    An account counts until its owner hides it, or shows it, after the alert or hint. An account
-    that was merged into another one counts as this one.
+    An account counts until the owner hides it, shows it or voids a submission of it, after the
+    alert or hint. An account that was merged into another one counts as this one.
     """
     account = func.coalesce(ACCOUNT.c.merged_into, ACCOUNT.c.id)
     query = (
@@ -152,14 +169,19 @@ def open_cases(engine: Engine) -> dict[str, int]:
     found: dict[int, str] = {}
     with reading(engine) as connection:
         begun_board(connection)
+        names = {
+            row.id: row.name for row in connection.execute(select(ACCOUNT.c.id, ACCOUNT.c.name))
+        }
         for row in connection.execute(query):
-            if row.kind in (HIDE, SHOW):
+            if row.kind in (HIDE, SHOW, VOID):
                 found.pop(row.account, None)
             # A hint adds nothing to an alert.
             elif row.kind == ALERT or (row.kind == HINT and row.account not in found):
                 found[row.account] = row.kind
-    kinds = list(found.values())
-    return {"findings": kinds.count(ALERT), "hints": kinds.count(HINT)}
+    return {
+        metric: tuple(names[account] for account, kind in found.items() if kind == which)
+        for metric, which in (("findings", ALERT), ("hints", HINT))
+    }
 
 
 def _alerts(found: Sequence[Evidence], most: float, *, hint: bool = False) -> dict[str, Alert]:
@@ -176,7 +198,8 @@ def _alerts(found: Sequence[Evidence], most: float, *, hint: bool = False) -> di
 def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> History:
     """Return a board's log as a history: exact scores, and the answers if they were kept.
 
-    Answers and labels are those of the points that the guard answers about.
+    Answers and labels are those of the points that the guard answers about. Submissions that the
+    owner has voided are left out.
     """
     metric = metric_named(board["metric"])
     public = public_of(board)
@@ -191,6 +214,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: Values | None) -> 
         .outerjoin(into, into.c.id == ACCOUNT.c.merged_into)
         .join(EXACT, EXACT.c.number == SUBMISSION.c.number)
         .where(SUBMISSION.c.number <= board["used"])
+        .where(SUBMISSION.c.number.not_in(select(VOIDED.c.number)))
         .order_by(SUBMISSION.c.number)
     )
     with reading(engine) as connection:

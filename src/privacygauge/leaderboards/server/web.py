@@ -284,7 +284,7 @@ def receipts(
 
 
 def account(request: Request, account: Account) -> RemainingBudget:
-    """Return what the budgets have left for you; null if there is no limit."""
+    """Return what is left for you, in all and today; null if there is no limit."""
     board: Board = request.app.state.board
     return board.left(account)
 
@@ -437,7 +437,11 @@ def _page(
     shown: dict[str, Any] = {"board": standings(board), "name": name, "said": said}
     if name is not None:
         chosen = chosen_submissions(board, name)
-        rows = [(each, each.number in chosen) for each in own_submissions(board, name, _SHOWN)]
+        voided = voided_submissions(board)
+        rows = [
+            (each, each.number in chosen, each.number in voided)
+            for each in own_submissions(board, name, _SHOWN)
+        ]
         # Sent again by a reload, the form's key brings the same answer and costs nothing.
         shown |= {"left": board.left(name), "submissions": rows, "key": token_urlsafe(16)}
     return HTMLResponse(_template("team.html.j2").render(**shown), status)
