@@ -389,6 +389,23 @@ AT_CHANCE = Detector(
         "scores are too few to tell them apart: look whether these files are random."
     ),
 )
+ONE_LEVEL = Detector(
+    "one-level",
+    "Scores that spread around one level as draws would",
+    needs="the number of classes",
+    null=(
+        "At most half of an account's submissions score around one level, other than 1/m, spread "
+        "as independent draws of labels do, and do not follow from those before; or they have a "
+        "third of their answers in common, or more. Where the labels are known, the level says "
+        "with which frequencies they would have been drawn, and so how far they spread. Where not, "
+        "a hundred files or more, below all other accounts, have half of their answers in common."
+    ),
+    limits=(
+        "Labels that are drawn at random by the frequencies of the classes look like this, and so "
+        "do many weak models that hardly agree, such as a random search that finds nothing: look "
+        "whether these files are random."
+    ),
+)
 BLIND_LOSSES = Detector(
     "blind-losses",
     "Losses as of random files",
@@ -491,6 +508,7 @@ ALL = (
 UNDECIDED = (
     LEAP,
     AT_CHANCE,
+    ONE_LEVEL,
     BLIND_LOSSES,
     BLOCK_SCAN,
     WIDE_GAP,
