@@ -138,7 +138,8 @@ def test_the_best_of_many_equally_good_files_is_no_climb(name, random_private):
 @pytest.mark.parametrize("name", NAMES)
 def test_honest_contests_by_a_loss_end_quietly(name):
     found = [named(contest(name, i)) for i in range(12)]
-    assert sum(map(bool, found)) <= 1
+    # Of one in twenty: three come about in one of fifty.
+    assert sum(map(bool, found)) <= 2
 
 
 @pytest.mark.slow
@@ -173,9 +174,9 @@ def test_models_that_hardly_differ_do_not_make_the_scale_of_another_kind_of_mode
 
 
 def test_accuracies_keep_the_variance_that_is_known():
-    """Others' gaps that are close by chance make no scale where sampling alone gives a wider one."""
+    """Gaps of others that are close by chance make no scale where sampling gives a wider one."""
     public = np.full(10, 0.8)
-    gaps = np.append(np.full(9, 0.0) + 0.001 * np.arange(-4, 5), 0.02)
+    gaps = np.append(0.001 * np.arange(-4, 5), 0.02)
     history = in_time(None, np.arange(10), public, n=1_000)
     history = replace(history, private=public - gaps, n_private=2_000)
     assert min(one.p_value for one in wide_gaps(history)) > 0.05
@@ -183,18 +184,19 @@ def test_accuracies_keep_the_variance_that_is_known():
 
 
 def test_the_page_says_from_which_climb_on_it_would_have_been_seen():
-    audit = audit_leaderboard(contest("rmse:0:100", 3), guards=())
+    history = contest("mae:0:100", 3)
+    audit = audit_leaderboard(history, guards=())
     assert not audit.findings
     assert not audit.hints
-    found = overfitting(audit_history := contest("rmse:0:100", 3))
+    found = overfitting(history)
     assert found is not None
     assert found.seen_from is not None
     # A climb of that size is seen, and one of nine tenths of it is not.
-    leader = int(np.argmax(audit_history.scores))
+    leader = int(np.argmax(history.scores))
     for share, seen in ((1.02, True), (0.9, False)):
-        private = audit_history.private.copy()
-        private[leader] = audit_history.scores[leader] - share * found.seen_from
-        tests = wide_gaps(replace(audit_history, private=private))
+        private = history.private.copy()
+        private[leader] = history.scores[leader] - share * found.seen_from
+        tests = wide_gaps(replace(history, private=private))
         assert (min(one.p_value for one in tests) * len(tests) <= 0.05) == seen
     unsaid = verdict(audit).unsaid
     assert "could not have been seen" in unsaid
@@ -203,9 +205,10 @@ def test_the_page_says_from_which_climb_on_it_would_have_been_seen():
 
 def test_the_page_says_that_few_teams_show_no_climb():
     history = contest("rmse:0:100", 0, teams=3)
-    assert "climb on the public score could not have been seen" in verdict(
-        audit_leaderboard(history, guards=())
-    ).unsaid
+    assert (
+        "climb on the public score could not have been seen"
+        in verdict(audit_leaderboard(history, guards=())).unsaid
+    )
 
 
 def test_choosing_among_files_by_a_loss_adds_no_more_than_they_spread():

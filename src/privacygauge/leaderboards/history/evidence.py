@@ -302,7 +302,9 @@ FINAL_GAP = Detector(
         "A team's k submissions were not made from scores: beside the other teams, for whom the "
         "private part may be as much harder, the one that is judged scores higher in public by "
         "luck, and because it was chosen among k, which differ at most as their private scores "
-        "do; and a tenth of the submissions do by luck alone. Or the private part is harder for "
+        "do; and a tenth of the submissions do by luck alone. By losses, areas and other scores "
+        "whose variance is only bounded, luck is what sets the other teams' gaps apart, and their "
+        "gaps from what is usual for each. Or the private part is harder for "
         "this team: then the gap is the same from one submission on, and does not grow all along."
     ),
     limits=(
@@ -318,7 +320,8 @@ WIDE_GAP = Detector(
     needs="private scores and the sizes of both parts",
     null=(
         "The gap of the submission that a team is judged by is as the other teams', but for luck "
-        "and for what choosing among its submissions gains."
+        "and for what choosing among its submissions gains. By losses, areas and other scores "
+        "whose variance is only bounded, luck is what sets the other teams' gaps apart."
     ),
     limits=(
         "A private part that is harder for some teams than for others, such as a later month in "

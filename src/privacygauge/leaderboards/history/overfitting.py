@@ -218,15 +218,15 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
 
 def _seen_from(history: History, most: float) -> float | None:
     """Return the least gap of the public leader that is worth a look; None if none is."""
-    if isinstance(_tests_of_gaps(history, WIDE_GAP), Skipped):
+    before = history.private
+    if before is None or _untested(history, WIDE_GAP) is not None:
         return None
-    assert history.private is not None
     code = int(history.codes[np.argmax(history.scores)])
     row = _final_submission(history, code)
     gaps = _typical_gaps(history)
 
     def unseen(difference: float) -> bool:
-        private = history.private.copy()
+        private = before.copy()
         private[row] = history.scores[row] - difference
         other = replace(history, private=np.clip(private, 0, 1))
         test = _test_of_gap(other, WIDE_GAP, code, gaps=gaps, judged=_judged(other))
@@ -234,7 +234,7 @@ def _seen_from(history: History, most: float) -> float | None:
         return test.p_value * len(gaps) > most
 
     # The private score is at least 0.
-    low = min(0.0, float(history.scores[row] - history.private[row]))
+    low = min(0.0, float(history.scores[row] - before[row]))
     high = float(history.scores[row])
     if unseen(high):
         return None
@@ -340,16 +340,16 @@ def wide_gaps(history: History) -> tuple[Evidence, ...]:
     If one submission exceeds a gap with probability p, a tenth of the submissions exceed it with
     probability at most 10 p, whatever they share (Markov's inequality; Rueger 1978).
 
-    All this takes a variance from sampling that is known for shares of right answers, and for other
-    metrics only bounded: by far more than errors of models have. There a further test compares the
-    judged gap with the judged gaps of the m other teams, whose mean and standard deviation say what
-    is usual (Student, m - 1 degrees of freedom, exact if teams are exchangeable and their gaps
-    normal). It takes four fifths of the level. Forks of one notebook have nearly one gap, which says
-    little about another model's: the scale is at least half of the standard deviation of a loss
-    that is as wide as its mean, if the errors of both models are independent. A team that had more
-    to choose from than the others gains by its public errors as above, k being those files that are
-    about as good in private as the judged one. The spread of its own errors is that of successive
-    gaps, which a climb hardly widens.
+    All this takes a variance from sampling that is known for shares of right answers. For other
+    metrics it is only bounded, by far more than errors of models have. There a further test
+    compares the judged gap with the judged gaps of the m other teams, whose mean and standard
+    deviation say what is usual (Student, m - 1 degrees of freedom, exact if teams are exchangeable
+    and their gaps normal). It takes three fifths of the level. Forks of one notebook have nearly
+    one gap, which says little about another model's: the scale is at least half of the standard
+    deviation of a loss that is as wide as its mean, if the errors of both models are independent.
+    A team that had more to choose from than the others gains by its public errors as above, k being
+    the files that are about as good in private as the judged one. The spread of its own errors is
+    that of successive gaps, which a climb hardly widens.
     """
     found = _tests_of_gaps(history, WIDE_GAP)
     return () if isinstance(found, Skipped) else found
@@ -364,7 +364,7 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
     be larger or smaller by `_UNEVEN` of that. Nobody chooses by private scores, but the best
     private one counts of those that a team selected: the p-value is multiplied by their number.
     """
-    if isinstance(_tests_of_gaps(history, PRIVATE_LEAD), Skipped):
+    if _untested(history, PRIVATE_LEAD) is not None:
         return ()
     private_points = history.private_points
     assert history.private is not None
@@ -400,7 +400,8 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
+def _untested(history: History, detector: Detector) -> Skipped | None:
+    """Return why gaps cannot be tested; None if they can."""
     if history.private is None or history.n_private is None:
         return Skipped(detector.title, "there are no private scores, or their number is not known")
     n_teams = len(history.names)
@@ -410,10 +411,17 @@ def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...]
             f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
             f"{n_teams}; or private points drawn at random (random_private)",
         )
+    return None
+
+
+def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
+    if (untested := _untested(history, detector)) is not None:
+        return untested
     gaps = _typical_gaps(history)
     judged = _judged(history)
     return tuple(
-        _test_of_gap(history, detector, code, gaps=gaps, judged=judged) for code in range(n_teams)
+        _test_of_gap(history, detector, code, gaps=gaps, judged=judged)
+        for code in range(len(history.names))
     )
 
 
@@ -603,6 +611,9 @@ def _p_among_judged(
         variance = max(lost**2, lost / worst if kind == "logloss" else 0.0)
     least = _INDEPENDENT * math.sqrt(max(variance, 0.0) * (1 / history.points + 1 / private_points))
     scale = max(float(others.std(ddof=1)), least) * math.sqrt(1 + 1 / len(others))
+    if not history.random_private and less is None:
+        # A harder part is not equally harder for all.
+        scale = math.hypot(scale, _UNEVEN * float(others.mean()))
     k = int(judged.rivals[code])
     own = float(judged.spreads[code])
     degrees = float(len(others) - 1)
@@ -723,7 +734,7 @@ _GROWN = 0.3
 """Share of the gap that must have grown besides its largest step."""
 _UPWARD = 0.75
 """Upward share of all movement besides that step."""
-_AMONG = 0.8
+_AMONG = 0.6
 """Share of the level that the comparison of judged gaps takes, where a variance is only bounded."""
 _INDEPENDENT = 0.5
 """Least scale of a gap, in standard deviations of a gap with independent errors."""
@@ -731,7 +742,7 @@ _MORE = 2.0
 """Number of files to choose from, over the other teams' median, from which on choosing counts."""
 _REACH = 3.0
 """Standard deviations of a team's gaps by which a file that may be judged too is worse at most."""
-_HALVINGS = 20
+_HALVINGS = 14
 """Number of steps in which the least gap that is seen is looked for."""
 _DOUBT = 1e-3
 """Probability, over all teams, that submissions differ by more than their upper limit."""

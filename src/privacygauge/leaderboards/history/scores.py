@@ -81,7 +81,9 @@ _HALF_SHARED = 0.5
 random labels spread.
 """
 _MANY = 100
-"""Minimum number of scores around one level that are tested without these frequencies."""
+"""Minimum number of scores around one level that are tested without these frequencies; with them
+half as many.
+"""
 _CONSTANT = 0.02
 """Share of a label within which files of random labels are nearly constant, and not tested."""
 _DRAWN = 200_000
@@ -572,6 +574,9 @@ def scores_at_one_level(history: History) -> tuple[Evidence, ...]:
         of = history.rows_of(code)
         level = float(levels[code])
         others = np.delete(levels, code)
+        few = len(others) < TEAMS or len(of) < _MANY
+        if few if rate is None else len(of) < _MANY // 2:
+            continue
         variance = level * (1 - level)
         shared = _HALF_SHARED
         if rate is not None and m == 2:
@@ -583,8 +588,6 @@ def scores_at_one_level(history: History) -> tuple[Evidence, ...]:
             far = abs(level - float((rate**2).sum())) > BAND * math.sqrt(variance / n)
             variance = 0.0 if far else variance
             shared = _SHARED
-        elif len(of) < _MANY or len(others) < TEAMS:
-            variance = 0.0
         deviation = math.sqrt(variance / n)
         by_chance = abs(level - 1 / m) <= BAND * math.sqrt((1 / m) * (1 - 1 / m) / n)
         below = rate is not None or level + 2 * BAND * deviation < others.min(initial=1.0)
@@ -602,14 +605,13 @@ def scores_at_one_level(history: History) -> tuple[Evidence, ...]:
             probability(log_excess(near, _CHANCE)),
             p_of_shared_answers(off[inside] - off[inside].mean(), same, shared),
         )
+        around = history.scale.value(float(scores[inside].mean()))
         says = (
-            f"{len(inside):,} of {len(of):,} submissions score around "
-            f"{history.scale.value(float(scores[inside].mean()))}, as far apart as independent draws"
+            f"{len(inside):,} of {len(of):,} submissions score around {around}, as far apart as "
+            "independent draws"
         )
         found.append(
-            Evidence(
-                detector=ONE_LEVEL, accounts=(name,), p_value=p_value, says=says, rows=inside
-            )
+            Evidence(detector=ONE_LEVEL, accounts=(name,), p_value=p_value, says=says, rows=inside)
         )
     return tuple(found)
 

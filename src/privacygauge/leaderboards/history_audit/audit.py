@@ -213,7 +213,8 @@ def verdict(f: LeaderboardAudit) -> Verdict:
         unsaid = NO_PROOF
     elif f.evidence == "scores":
         unsaid = (
-            "Scores alone do not show random changes of a good model, nor who shares what, nor "
+            "Scores alone do not show random changes of a good model, nor random labels of unequal "
+            "frequencies where these are far from even or the files few, nor who shares what, nor "
             "climbing on the public score without private scores: it does not follow that there "
             "was no attack. They are taken to be better the higher they are."
         )
@@ -775,7 +776,10 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
     if f.ended is not None:
         keys = "account", "submissions", "public", "private", "difference", "p_value"
         teams: list[Json] = [pick_values(team, *keys) for team in f.ended.teams]
-        ended["ended"] = {**pick_values(f.ended, "mean", "top", "slope", "ranks", "seen_from"), "teams": teams}
+        ended["ended"] = {
+            **pick_values(f.ended, "mean", "top", "slope", "ranks", "seen_from"),
+            "teams": teams,
+        }
     return {
         **pick_values(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
         **pick_values(
