@@ -219,7 +219,7 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
 def _seen_from(history: History, most: float) -> float | None:
     """Return the least gap of the public leader that is worth a look; None if none is."""
     before = history.private
-    if before is None or _untested(history, WIDE_GAP) is not None:
+    if before is None or _reason_for_no_test(history, WIDE_GAP) is not None:
         return None
     code = int(history.codes[np.argmax(history.scores)])
     row = _final_submission(history, code)
@@ -229,7 +229,7 @@ def _seen_from(history: History, most: float) -> float | None:
         private = before.copy()
         private[row] = history.scores[row] - difference
         other = replace(history, private=np.clip(private, 0, 1))
-        test = _test_of_gap(other, WIDE_GAP, code, gaps=gaps, judged=_judged(other))
+        test = _test_of_gap(other, WIDE_GAP, code, gaps=gaps, judged=_judged_submissions(other))
         # Holm's correction begins with the smallest of all teams' p-values.
         return test.p_value * len(gaps) > most
 
@@ -364,7 +364,7 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
     be larger or smaller by `_UNEVEN` of that. Nobody chooses by private scores, but the best
     private one counts of those that a team selected: the p-value is multiplied by their number.
     """
-    if _untested(history, PRIVATE_LEAD) is not None:
+    if _reason_for_no_test(history, PRIVATE_LEAD) is not None:
         return ()
     private_points = history.private_points
     assert history.private is not None
@@ -400,7 +400,7 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def _untested(history: History, detector: Detector) -> Skipped | None:
+def _reason_for_no_test(history: History, detector: Detector) -> Skipped | None:
     """Return why gaps cannot be tested; None if they can."""
     if history.private is None or history.n_private is None:
         return Skipped(detector.title, "there are no private scores, or their number is not known")
@@ -415,10 +415,10 @@ def _untested(history: History, detector: Detector) -> Skipped | None:
 
 
 def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
-    if (untested := _untested(history, detector)) is not None:
-        return untested
+    if (reason := _reason_for_no_test(history, detector)) is not None:
+        return reason
     gaps = _typical_gaps(history)
-    judged = _judged(history)
+    judged = _judged_submissions(history)
     return tuple(
         _test_of_gap(history, detector, code, gaps=gaps, judged=judged)
         for code in range(len(history.names))
@@ -439,7 +439,7 @@ def _typical_gaps(history: History, *, late: bool = False) -> Floats:
 
 
 def _test_of_gap(
-    history: History, detector: Detector, code: int, *, gaps: Floats, judged: _Judged
+    history: History, detector: Detector, code: int, *, gaps: Floats, judged: _JudgedSubmissions
 ) -> Evidence:
     private_points = history.private_points
     assert history.private is not None
@@ -511,7 +511,7 @@ def variance_known(metric: str) -> bool:
 
 
 def spread_of_public_errors(history: History, rows: Ints) -> float:
-    """Return an upper limit on the standard deviation of what public scores owe to luck.
+    """Return an upper limit on the standard deviation of the luck in public scores.
 
     Only errors that the submissions do not share count: choosing among submissions gains by these.
     Private scores take out what they are worth. Without them they are taken to be equally good, and
@@ -535,8 +535,8 @@ def spread_of_public_errors(history: History, rows: Ints) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
-    """The submissions that teams are judged by, and what each had to choose from."""
+class _JudgedSubmissions:
+    """The submissions that teams are judged by, and how many others could have been."""
 
     rows: Ints
     """(teams,) Submissions."""
@@ -546,7 +546,7 @@ class _Judged:
     """(teams,) Standard deviation of the unshared part of their gaps."""
 
 
-def _judged(history: History) -> _Judged:
+def _judged_submissions(history: History) -> _JudgedSubmissions:
     """Return the submissions that teams are judged by.
 
     The spread of gaps is that of successive differences (von Neumann 1941), of all submissions or
@@ -569,11 +569,11 @@ def _judged(history: History) -> _Judged:
         rows.append(row)
         rivals.append(len(near))
         spreads.append(min(every, spread(near)))
-    return _Judged(np.array(rows), np.array(rivals), np.array(spreads))
+    return _JudgedSubmissions(np.array(rows), np.array(rivals), np.array(spreads))
 
 
 def _p_among_judged(
-    history: History, code: int, judged: _Judged, less: Floats | None = None
+    history: History, code: int, judged: _JudgedSubmissions, less: Floats | None = None
 ) -> float:
     """Return the p-value of a team's judged gap among those of the other teams.
 
@@ -583,7 +583,7 @@ def _p_among_judged(
         With private scores and at least three teams.
     code : int
         Index of the team.
-    judged : _Judged
+    judged : _JudgedSubmissions
     less : array of shape (teams,), optional
         Subtracted from the teams' gaps.
     """
