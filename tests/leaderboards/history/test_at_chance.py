@@ -11,7 +11,12 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.leaderboards.history.findings import HistoryFindings, examine_history
 from privacygauge.leaderboards.history.record import History, in_time
-from privacygauge.leaderboards.history.scores import chance_scores, p_of_shared_answers
+from privacygauge.leaderboards.history.scores import (
+    chance_scores,
+    p_of_shared_answers,
+    scores_at_one_level,
+)
+from privacygauge.leaderboards.history_audit.audit import audit_leaderboard, verdict
 from privacygauge.leaderboards.metrics import metric_named
 from tests.thorough import times
 
@@ -162,3 +167,79 @@ def test_without_labels_what_random_files_score_is_not_known():
         "the scores are macro-f1, not right answers: what random submissions score is not known "
         "without the labels"
     )
+
+
+def drawn_by(i: int, kind: str, positive: float, k: int, classes: int = 2) -> History:
+    """Return the scores of a board of which a quarter, or less, is of another class than the first.
+
+    An account has random labels, of which a share is positive; or honest files that know less than
+    the most frequent label: seeds of one weak model, or thresholds of it from one end to the other.
+    """
+    rng = stream(i, "drawn by frequency", kind, str(positive), str(k), classes)
+    n = 1_500
+    rates = np.append(0.75, np.full(classes - 1, 0.25 / (classes - 1)))
+    labels = np.append(rng.choice(classes, n - 1, p=rates), classes - 1)
+    weak = 0.3 * (labels > 0) + rng.normal(size=n)
+    files = []
+    for j in range(k):
+        if kind == "draws":
+            share = np.append(1 - positive, np.full(classes - 1, positive / (classes - 1)))
+            files.append(rng.choice(classes, n, p=share))
+        elif kind == "seeds":
+            files.append((weak + 0.7 * rng.normal(size=n) > 0.6).astype(int))
+        elif kind == "thresholds":
+            files.append((weak > 2 - 2.5 * j / k).astype(int))
+        else:
+            files.append(np.zeros(n, int))
+    return board(rng, [files], labels)
+
+
+def at_one_level(history: History) -> set[str]:
+    found = scores_at_one_level(history)
+    return {one.accounts[0] for one in found if one.p_value * len(found) <= 0.05}
+
+
+@pytest.mark.parametrize("positive", [0.25, 0.1])
+def test_random_labels_by_frequency_are_worth_a_look_where_the_labels_are_known(positive):
+    seen = 0
+    for i in range(10):
+        history = drawn_by(i, "draws", positive, 250)
+        rng = stream(i, "drawn by frequency", "draws", str(positive), "250", 2)
+        labels = np.append(rng.choice(2, 1_499, p=[0.75, 0.25]), 1)
+        seen += at_one_level(replace(history, labels=labels)) == {"chance-0"}
+    assert seen >= 8
+
+
+def test_random_labels_by_frequency_are_worth_a_look_from_scores_alone():
+    """A tenth of positives spreads the scores too little to tell them from one weak model."""
+    seen = sum(at_one_level(drawn_by(i, "draws", 0.25, 250)) == {"chance-0"} for i in range(10))
+    assert seen >= 8
+    assert not at_one_level(drawn_by(0, "draws", 0.1, 250))
+    (hint,) = examined(drawn_by(0, "draws", 0.25, 250)).hints
+    assert hint.detector.name == "one-level"
+
+
+def test_random_labels_by_frequency_of_three_classes_are_worth_a_look():
+    seen = 0
+    for i in range(10):
+        history = drawn_by(i, "draws", 0.25, 250, classes=3)
+        rng = stream(i, "drawn by frequency", "draws", "0.25", "250", 3)
+        labels = np.append(rng.choice(3, 1_499, p=[0.75, 0.125, 0.125]), 2)
+        seen += at_one_level(replace(history, labels=labels)) == {"chance-0"}
+    assert seen >= 8
+
+
+@pytest.mark.parametrize("kind", ["seeds", "thresholds", "constants"])
+@pytest.mark.parametrize("k", [60, 150])
+def test_honest_files_at_one_level_are_no_draws(kind, k):
+    for i in range(10):
+        history = drawn_by(i, kind, 0.25, k)
+        rng = stream(i, "drawn by frequency", kind, "0.25", str(k), 2)
+        labels = np.append(rng.choice(2, 1_499, p=[0.75, 0.25]), 1)
+        assert at_one_level(history) == set()
+        assert at_one_level(replace(history, labels=labels)) == set()
+
+
+def test_the_page_says_which_random_labels_could_not_have_been_seen():
+    said = verdict(audit_leaderboard(drawn_by(0, "constants", 0.25, 30), guards=())).unsaid
+    assert "random labels of unequal frequencies" in said

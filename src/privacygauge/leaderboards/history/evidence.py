@@ -302,7 +302,9 @@ FINAL_GAP = Detector(
         "A team's k submissions were not made from scores: beside the other teams, for whom the "
         "private part may be as much harder, the one that is judged scores higher in public by "
         "luck, and because it was chosen among k, which differ at most as their private scores "
-        "do; and a tenth of the submissions do by luck alone. Or the private part is harder for "
+        "do; and a tenth of the submissions do by luck alone. By losses, areas and other scores "
+        "whose variance is only bounded, luck is what sets the other teams' gaps apart, and their "
+        "gaps from what is usual for each. Or the private part is harder for "
         "this team: then the gap is the same from one submission on, and does not grow all along."
     ),
     limits=(
@@ -318,7 +320,8 @@ WIDE_GAP = Detector(
     needs="private scores and the sizes of both parts",
     null=(
         "The gap of the submission that a team is judged by is as the other teams', but for luck "
-        "and for what choosing among its submissions gains."
+        "and for what choosing among its submissions gains. By losses, areas and other scores "
+        "whose variance is only bounded, luck is what sets the other teams' gaps apart."
     ),
     limits=(
         "A private part that is harder for some teams than for others, such as a later month in "
@@ -389,6 +392,23 @@ AT_CHANCE = Detector(
     limits=(
         "Files of a model that has learnt nothing score like this as random labels do, and the "
         "scores are too few to tell them apart: look whether these files are random."
+    ),
+)
+ONE_LEVEL = Detector(
+    "one-level",
+    "Scores that spread around one level as draws would",
+    needs="the number of classes",
+    null=(
+        "At most half of an account's submissions score around one level, other than 1/m, spread "
+        "as independent draws of labels do, and do not follow from those before; or they have a "
+        "third of their answers in common, or more. Where the labels are known, the level says "
+        "with which frequencies they would have been drawn, and so how far they spread. Where not, "
+        "a hundred files or more, below all other accounts, have half of their answers in common."
+    ),
+    limits=(
+        "Labels that are drawn at random by the frequencies of the classes look like this, and so "
+        "do many weak models that hardly agree, such as a random search that finds nothing: look "
+        "whether these files are random."
     ),
 )
 BLIND_LOSSES = Detector(
@@ -493,6 +513,7 @@ ALL = (
 UNDECIDED = (
     LEAP,
     AT_CHANCE,
+    ONE_LEVEL,
     BLIND_LOSSES,
     BLOCK_SCAN,
     WIDE_GAP,

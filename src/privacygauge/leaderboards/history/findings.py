@@ -37,6 +37,7 @@ from privacygauge.leaderboards.history.scores import (
     chance_scores,
     score_scan,
     scores_at_chance,
+    scores_at_one_level,
 )
 from privacygauge.leaderboards.history.votes import Nearness, nearness
 from privacygauge.leaderboards.metrics import metric_named
@@ -367,6 +368,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
         undecided = (
             *leaps(history),
             *scores_at_chance(history),
+            *scores_at_one_level(history),
             *blind_losses(history),
             *block_scans(history),
             *_in_private(history, wide_gaps),

@@ -80,6 +80,10 @@ class Overfitting:
     """
     ranks: float | None
     """Rank correlation of the teams' public and private scores; None for a single team."""
+    seen_from: float | None
+    """Least gap of the leader's best submission that would have been worth a look; None if no gap
+    would, or none could be tested.
+    """
 
 
 def gap(
@@ -214,7 +218,36 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
         top=float((public - private)[best].mean()),
         slope=float(spread @ history.private / (spread @ spread)) if spread.any() else None,
         ranks=None if math.isnan(ranks) else ranks,
+        seen_from=_seen_from(history, 1 - level),
     )
+
+
+def _seen_from(history: History, most: float) -> float | None:
+    """Return the least gap of the public leader that is worth a look; None if none is."""
+    before = history.private
+    if before is None or _reason_for_no_test(history, WIDE_GAP) is not None:
+        return None
+    code = int(history.codes[np.argmax(history.scores)])
+    row = _final_submission(history, code)
+    gaps = _typical_gaps(history)
+
+    def unseen(difference: float) -> bool:
+        private = before.copy()
+        private[row] = history.scores[row] - difference
+        other = replace(history, private=np.clip(private, 0, 1))
+        test = _test_of_gap(other, WIDE_GAP, code, gaps=gaps, judged=_judged_submissions(other))
+        # Holm's correction begins with the smallest of all teams' p-values.
+        return test.p_value * len(gaps) > most
+
+    # The private score is at least 0.
+    low = min(0.0, float(history.scores[row] - before[row]))
+    high = float(history.scores[row])
+    if unseen(high):
+        return None
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if unseen(middle) else (low, middle)
+    return high
 
 
 FEWEST_TEAMS = 5
@@ -312,6 +345,17 @@ def wide_gaps(history: History) -> tuple[Evidence, ...]:
 
     If one submission exceeds a gap with probability p, a tenth of the submissions exceed it with
     probability at most 10 p, whatever they share (Markov's inequality; Rueger 1978).
+
+    All this takes a variance from sampling that is known for shares of right answers. For other
+    metrics it is only bounded, by far more than errors of models have. There a further test
+    compares the judged gap with the judged gaps of the m other teams, whose mean and standard
+    deviation say what is usual (Student, m - 1 degrees of freedom, exact if teams are exchangeable
+    and their gaps normal). It takes three fifths of the level. Forks of one notebook have nearly
+    one gap, which says little about another model's: the scale is at least half of the standard
+    deviation of a loss that is as wide as its mean, if the errors of both models are independent.
+    A team that had more to choose from than the others gains by its public errors as above, k being
+    the files that are about as good in private as the judged one. The spread of its own errors is
+    that of successive gaps, which a climb hardly widens.
     """
     found = _tests_of_gaps(history, WIDE_GAP)
     return () if isinstance(found, Skipped) else found
@@ -326,7 +370,7 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
     be larger or smaller by `_UNEVEN` of that. Nobody chooses by private scores, but the best
     private one counts of those that a team selected: the p-value is multiplied by their number.
     """
-    if isinstance(_tests_of_gaps(history, PRIVATE_LEAD), Skipped):
+    if _reason_for_no_test(history, PRIVATE_LEAD) is not None:
         return ()
     private_points = history.private_points
     assert history.private is not None
@@ -362,7 +406,8 @@ def private_leads(history: History) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
+def _reason_for_no_test(history: History, detector: Detector) -> Skipped | None:
+    """Return why gaps cannot be tested; None if they can."""
     if history.private is None or history.n_private is None:
         return Skipped(detector.title, "there are no private scores, or their number is not known")
     n_teams = len(history.names)
@@ -372,8 +417,18 @@ def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...]
             f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
             f"{n_teams}; or private points drawn at random (random_private)",
         )
+    return None
+
+
+def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...] | Skipped:
+    if (reason := _reason_for_no_test(history, detector)) is not None:
+        return reason
     gaps = _typical_gaps(history)
-    return tuple(_test_of_gap(history, detector, code, gaps) for code in range(n_teams))
+    judged = _judged_submissions(history)
+    return tuple(
+        _test_of_gap(history, detector, code, gaps=gaps, judged=judged)
+        for code in range(len(history.names))
+    )
 
 
 def _typical_gaps(history: History, *, late: bool = False) -> Floats:
@@ -389,11 +444,13 @@ def _typical_gaps(history: History, *, late: bool = False) -> Floats:
     return np.array([np.median(differences[rows]) for rows in rows_of])
 
 
-def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) -> Evidence:
+def _test_of_gap(
+    history: History, detector: Detector, code: int, *, gaps: Floats, judged: _JudgedSubmissions
+) -> Evidence:
     private_points = history.private_points
     assert history.private is not None
     assert private_points is not None
-    row = _final_submission(history, code)
+    row = int(judged.rows[code])
     of = history.rows_of(code)
     k = len(of)
     others = np.delete(gaps, code)
@@ -430,6 +487,12 @@ def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) 
     if some > 1:
         exceeded = min(float(z[at]), float(np.sort(z)[-some]))
         p_value = 2 * min(p_value, k / some * float(tail(np.array(exceeded))))
+    if len(others) >= FEWEST_TEAMS - 1 and not variance_known(history.metric):
+        among = _p_among_judged(history, code, judged)
+        if detector is FINAL_GAP:
+            # A finding needs a gap that is wide beside the team's own usual one too.
+            among = max(among, _p_among_judged(history, code, judged, less=gaps))
+        p_value = min(p_value / (1 - _AMONG), among / _AMONG)
     write = history.scale
     says = (
         f"{write.value(history.scores[row])} on public and {write.number(history.private[row])} on "
@@ -446,6 +509,141 @@ def _test_of_gap(history: History, detector: Detector, code: int, gaps: Floats) 
         says=says,
         rows=np.array([row]),
     )
+
+
+def variance_known(metric: str) -> bool:
+    """Return whether a score is a share of right answers, whose variance is S(1 - S)/n."""
+    return metric.partition(":")[0] in ("accuracy", "top")
+
+
+def spread_of_public_errors(history: History, rows: Ints) -> float:
+    """Return an upper limit on the standard deviation of the luck in public scores.
+
+    Only errors that the submissions do not share count: choosing among submissions gains by these.
+    Private scores take out what they are worth. Without them they are taken to be equally good, and
+    what they differ in adds to the limit.
+
+    Parameters
+    ----------
+    history : History
+    rows : array of shape (k,)
+        Two or more submissions of one team, ascending in time.
+    """
+    values = history.scores[rows]
+    part = 1.0
+    if history.private is not None and history.private_points is not None:
+        values = values - history.private[rows]
+        part = history.private_points / (history.points + history.private_points)
+    # Successive differences are worth about two thirds of as many values (von Neumann 1941).
+    degrees = max(1.0, (len(rows) - 1) / 1.5)
+    upper = degrees / float(scipy.stats.chi2.ppf(0.05, degrees))
+    return math.sqrt(part * upper * float(np.mean(np.diff(values) ** 2)) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _JudgedSubmissions:
+    """The submissions that teams are judged by, and how many others could have been."""
+
+    rows: Ints
+    """(teams,) Submissions."""
+    rivals: Ints
+    """(teams,) Number of the team's submissions that may have been judged as well."""
+    spreads: Floats
+    """(teams,) Standard deviation of the unshared part of their gaps."""
+
+
+def _judged_submissions(history: History) -> _JudgedSubmissions:
+    """Return the submissions that teams are judged by.
+
+    The spread of gaps is that of successive differences (von Neumann 1941), of all submissions or
+    of the rivals, whichever is smaller: the last files of a climb differ by more than luck.
+    """
+    assert history.private is not None
+    gaps = history.scores - history.private
+
+    def spread(some: Ints) -> float:
+        return math.sqrt(float(np.mean(np.diff(gaps[some]) ** 2)) / 2) if len(some) > 1 else 0.0
+
+    rows = []
+    rivals = []
+    spreads = []
+    for code in range(len(history.names)):
+        of = history.rows_of(code)
+        row = _final_submission(history, code)
+        every = spread(of)
+        near = of[history.private[of] >= history.private[row] - _REACH * every]
+        rows.append(row)
+        rivals.append(len(near))
+        spreads.append(min(every, spread(near)))
+    return _JudgedSubmissions(np.array(rows), np.array(rivals), np.array(spreads))
+
+
+def _p_among_judged(
+    history: History, code: int, judged: _JudgedSubmissions, less: Floats | None = None
+) -> float:
+    """Return the p-value of a team's judged gap among those of the other teams.
+
+    Parameters
+    ----------
+    history : History
+        With private scores and at least three teams.
+    code : int
+        Index of the team.
+    judged : _JudgedSubmissions
+    less : array of shape (teams,), optional
+        Subtracted from the teams' gaps.
+    """
+    private_points = history.private_points
+    assert history.private is not None
+    assert private_points is not None
+    gaps = (history.scores - history.private)[judged.rows] - (0.0 if less is None else less)
+    others = np.delete(gaps, code)
+    above = float(gaps[code] - others.mean())
+    row = judged.rows[code]
+    score = float(history.scores[row] + history.private[row]) / 2
+    lost = 1 - score
+    kind = history.metric.partition(":")[0]
+    worst = metric_named(history.metric).worst
+    if kind == "auc":
+        # About the variance of random areas, a third of the bound.
+        variance = score * lost / 3
+    elif worst is None:
+        variance = score * lost
+    elif kind == "rmse":
+        # Of the root, by the delta method.
+        variance = lost**2 / 4
+    else:
+        # A log-loss is rarely small and even at once: a few points lose about a nat each.
+        variance = max(lost**2, lost / worst if kind == "logloss" else 0.0)
+    least = _INDEPENDENT * math.sqrt(max(variance, 0.0) * (1 / history.points + 1 / private_points))
+    scale = max(float(others.std(ddof=1)), least) * math.sqrt(1 + 1 / len(others))
+    if not history.random_private and less is None:
+        # A harder part is not equally harder for all.
+        scale = math.hypot(scale, _UNEVEN * float(others.mean()))
+    k = int(judged.rivals[code])
+    own = float(judged.spreads[code])
+    degrees = float(len(others) - 1)
+    part = private_points / (history.points + private_points)
+    public = own * math.sqrt(part)
+    if k <= _MORE * float(np.median(np.delete(judged.rivals, code))):
+        # No more to choose from than the others had: their gaps gained as much by that.
+        public = 0.0
+        scale = max(scale, own)
+    elif scale > 0:
+        # Chosen by the public part of its errors: the private part is as any other's.
+        private = own * math.sqrt(1 - part)
+        # Degrees of freedom of a sum of variances of which one is known (Welch and Satterthwaite).
+        degrees *= (1 + (private / scale) ** 2) ** 2
+        scale = math.hypot(scale, own)
+    if scale <= _PERFECT_TIES:
+        return 1.0
+
+    def tail(z: Floats) -> Floats:
+        return np.asarray(scipy.stats.t.sf(z, degrees), np.float64)
+
+    if public == 0:
+        return float(tail(np.array(above / scale)))
+    return _best_of(k, above / scale, public / scale, tail)
 
 
 def _own_spread(history: History, rows: Ints, doubt: float) -> float:
@@ -542,6 +740,16 @@ _GROWN = 0.3
 """Share of the gap that must have grown besides its largest step."""
 _UPWARD = 0.75
 """Upward share of all movement besides that step."""
+_AMONG = 0.6
+"""Share of the level that the comparison of judged gaps takes, where a variance is only bounded."""
+_INDEPENDENT = 0.5
+"""Least scale of a gap, in standard deviations of a gap with independent errors."""
+_MORE = 2.0
+"""Number of files to choose from, over the other teams' median, from which on choosing counts."""
+_REACH = 3.0
+"""Standard deviations of a team's gaps by which a file that may be judged too is worse at most."""
+_HALVINGS = 14
+"""Number of steps in which the least gap that is seen is looked for."""
 _DOUBT = 1e-3
 """Probability, over all teams, that submissions differ by more than their upper limit."""
 

@@ -21,6 +21,7 @@ from privacygauge.leaderboards.guards import (
     Thresholdout,
     guard_named,
 )
+from privacygauge.leaderboards.history.overfitting import spread_of_public_errors, variance_known
 from privacygauge.leaderboards.history.record import History
 from privacygauge.leaderboards.history.submitted import first_copies, row_of
 from privacygauge.leaderboards.mechanism import Guard, GuardState, MarkedSubmission
@@ -220,13 +221,18 @@ def winner(history: History) -> Winner:
     correlation, least = _correlations(history, of)
     # Keep a variance above 0 when the median score is 0 or 1.
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
+    selection = honest_best_of_k(history.n, different, accuracy=typical, correlation=least)
+    if different > 1 and not variance_known(history.metric):
+        # The bound on the variance may be ten times what the scores show.
+        spread = spread_of_public_errors(history, of)
+        selection = min(selection, expected_maximum(different) * spread)
     return Winner(
         account=history.names[code],
         submissions=different,
         best=best,
         margin=best - float(others.max()) if len(others) else None,
         correlation=correlation,
-        selection=honest_best_of_k(history.n, different, accuracy=typical, correlation=least),
+        selection=selection,
     )
 
 

@@ -20,6 +20,7 @@ from privacygauge.leaderboards.history.evidence import (
     BLIND_LOSSES,
     BLOCK_SCAN,
     CHANCE_SCORES,
+    ONE_LEVEL,
     SCORE_SCAN,
     Detector,
     Evidence,
@@ -75,8 +76,16 @@ _SHARED = 1 / 3
 """Correlation of two files' scores, the share of answers that they have in common beyond chance,
 from which on files of models that know nothing are taken to be no random labels.
 """
-_DRAWN = 200_000
-"""Number of random probabilities that are drawn to find what they lose."""
+_HALF_SHARED = 0.5
+"""The same correlation where the frequencies of the classes are not known, and with them how far
+random labels spread.
+"""
+_MANY = 100
+"""Minimum number of scores around one level that are tested without these frequencies; with them
+half as many.
+"""
+_CONSTANT = 0.02
+"""Share of a label within which files of random labels are nearly constant, and not tested."""
 _DRAWN = 200_000
 """Number of random probabilities that are drawn to find what they lose."""
 _FAR = 6.0
@@ -535,7 +544,79 @@ def _losses_of_random_files(
     return [(float(each.mean()), float(each.std())) for each in losses], neutral, 1.0
 
 
-def p_of_shared_answers(off: Floats, codes: Ints) -> float:
+def scores_at_one_level(history: History) -> tuple[Evidence, ...]:
+    """Test every account for right answers that spread around one level as independent draws do.
+
+    Random labels need not be uniform: drawn with other frequencies, they score around another level
+    than 1/m. No tests where answers are kept, which show more, nor at 1/m (`scores_at_chance`).
+
+    Notes
+    -----
+    Of two classes, labels that are 1 with probability q are right on a point with probability q or
+    1 - q, whatever its label: the number of right answers has variance ``n q (1 - q)``. Where the
+    labels are known, q follows from the mean, which lies between the scores of both constants; of
+    more classes q is taken to be their frequencies. The p-value is that of files with a third of
+    their answers in common (`p_of_shared_answers`), or of as many files around a level by luck.
+
+    Where labels are not known, q (1 - q) is at most S(1 - S), with S the mean score. Of a hundred
+    files or more that are below all other accounts' it is tested whether they share half of their
+    answers. Random labels of one rare class share more, and look like one weak model.
+    """
+    if history.answers is not None or history.metric != "accuracy" or history.n_classes is None:
+        return ()
+    n = history.n
+    m = history.n_classes
+    scores = history.n_correct / n
+    levels = np.array([np.median(scores[history.rows_of(c)]) for c in range(len(history.names))])
+    rate = None if history.labels is None else np.bincount(history.labels, minlength=m) / n
+    found = []
+    for code, name in enumerate(history.names):
+        of = history.rows_of(code)
+        level = float(levels[code])
+        others = np.delete(levels, code)
+        few = len(others) < TEAMS or len(of) < _MANY
+        if few if rate is None else len(of) < _MANY // 2:
+            continue
+        variance = level * (1 - level)
+        shared = _HALF_SHARED
+        if rate is not None and m == 2:
+            q = (level - rate[0]) / (rate[1] - rate[0]) if rate[0] != rate[1] else 0.0
+            variance = q * (1 - q) if _CONSTANT < q < 1 - _CONSTANT else 0.0
+            shared = _SHARED
+        elif rate is not None:
+            variance = float((rate**2 * (1 - rate)).sum())
+            far = abs(level - float((rate**2).sum())) > BAND * math.sqrt(variance / n)
+            variance = 0.0 if far else variance
+            shared = _SHARED
+        deviation = math.sqrt(variance / n)
+        by_chance = abs(level - 1 / m) <= BAND * math.sqrt((1 / m) * (1 - 1 / m) / n)
+        below = rate is not None or level + 2 * BAND * deviation < others.min(initial=1.0)
+        if deviation == 0 or by_chance or not below:
+            continue
+        off = (scores - level) / deviation
+        fresh = of[np.concatenate([[True], np.diff(scores[of]) != 0])]
+        near = np.abs(off[fresh]) <= BAND
+        inside = fresh[near]
+        same = np.zeros(len(inside), np.int64)
+        spread = narrow(off[inside]) if rate is None else as_wide(off[inside])
+        if not (spread and afresh(off[inside], same)):
+            continue
+        p_value = max(
+            probability(log_excess(near, _CHANCE)),
+            p_of_shared_answers(off[inside] - off[inside].mean(), same, shared),
+        )
+        around = history.scale.value(float(scores[inside].mean()))
+        says = (
+            f"{len(inside):,} of {len(of):,} submissions score around {around}, as far apart as "
+            "independent draws"
+        )
+        found.append(
+            Evidence(detector=ONE_LEVEL, accounts=(name,), p_value=p_value, says=says, rows=inside)
+        )
+    return tuple(found)
+
+
+def p_of_shared_answers(off: Floats, codes: Ints, shared: float = _SHARED) -> float:
     """Return a p-value of files that have a third of their answers, or more, in common.
 
     Parameters
@@ -544,6 +625,8 @@ def p_of_shared_answers(off: Floats, codes: Ints) -> float:
         Scores at chance in the order of time, in standard deviations of random labels.
     codes : array of shape (k,)
         Account of each.
+    shared : float
+        Another share than a third, in (0, 1).
 
     Returns
     -------
@@ -570,11 +653,11 @@ def p_of_shared_answers(off: Floats, codes: Ints) -> float:
         pairs += len(own) - 1
     if pairs < 2 or squares == 0:
         return 1.0
-    least = _SHARED * (1 - 2 / pairs)
+    least = shared * (1 - 2 / pairs)
     apart = math.asin(max(-1.0, min(1.0, products / squares))) - math.asin(least)
     return max(
         float(student.cdf(apart * math.sqrt(pairs - 1), pairs)),
-        float(chi2.sf(spread / (1 - _SHARED), pairs)),
+        float(chi2.sf(spread / (1 - shared), pairs)),
     )
 
 

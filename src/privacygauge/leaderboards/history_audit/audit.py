@@ -213,7 +213,8 @@ def verdict(f: LeaderboardAudit) -> Verdict:
         unsaid = NO_PROOF
     elif f.evidence == "scores":
         unsaid = (
-            "Scores alone do not show random changes of a good model, nor who shares what, nor "
+            "Scores alone do not show random changes of a good model, nor random labels of unequal "
+            "frequencies where these are far from even or the files few, nor who shares what, nor "
             "climbing on the public score without private scores: it does not follow that there "
             "was no attack. They are taken to be better the higher they are."
         )
@@ -224,6 +225,8 @@ def verdict(f: LeaderboardAudit) -> Verdict:
         if SCORE_SCAN.title in unmade and SCAN.title in unmade:
             who = "tried single labels, or sent random submissions,"
         unsaid += f" Whoever {who} could not have been seen: {unmade[CHANCE_SCORES.title]}."
+    if f.ended is not None and not f.findings and not f.errors:
+        unsaid += f" {_climb(f, f.ended.seen_from, unmade.get(FINAL_GAP.title, ''))}"
     said = tuple(_sentences(f))
     return Verdict(
         grade=found,
@@ -233,6 +236,18 @@ def verdict(f: LeaderboardAudit) -> Verdict:
         unsaid=unsaid,
         advice=tuple(advice(f)),
         gauge=_gauge(f),
+    )
+
+
+def _climb(f: LeaderboardAudit, seen_from: float | None, unmade: str) -> str:
+    """Return which climb on the public score the private ones would have shown."""
+    if seen_from is None:
+        why = unmade or "the gaps of the teams tell too little"
+        return f"A climb on the public score could not have been seen: {why}."
+    return (
+        f"A climb of {plain(f.winner.account)} would have been worth a look where the public score "
+        f"ended better than the private one by {f.scale.gain(seen_from)} or more; a smaller one "
+        "could not have been seen."
     )
 
 
@@ -628,6 +643,8 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
         f"scores. The line of private on public scores through all submissions has the slope "
         f"{slope}, 1 where gains carry over in full. The rank correlation of teams is {ranks}."
     )
+    unmade = {skipped.name: skipped.reason for skipped in f.missing}
+    said += f" {_climb(f, e.seen_from, unmade.get(FINAL_GAP.title, ''))}"
     tested = {x.accounts: x.adjusted for x in f.tests if x.detector is FINAL_GAP}
     # A difference that sampling does not explain is not yet a finding: the page says why.
     wide = {name for hint in f.hints for name in hint.accounts}
@@ -759,7 +776,10 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
     if f.ended is not None:
         keys = "account", "submissions", "public", "private", "difference", "p_value"
         teams: list[Json] = [pick_values(team, *keys) for team in f.ended.teams]
-        ended["ended"] = {**pick_values(f.ended, "mean", "top", "slope", "ranks"), "teams": teams}
+        ended["ended"] = {
+            **pick_values(f.ended, "mean", "top", "slope", "ranks", "seen_from"),
+            "teams": teams,
+        }
     return {
         **pick_values(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
         **pick_values(
