@@ -36,12 +36,13 @@ from privacygauge.classifiers.units_of_rows import units_in_order
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import RiskScore
 from privacygauge.core.attacks.threshold import Threshold
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
 from privacygauge.core.units import (
     WAY_OUT,
+    Equal,
     equal_rows,
     fingerprints,
     join_units,
@@ -365,7 +366,7 @@ class ScoreOptions(ScoreDesign):
         groups, unsliced = column_groups(chosen)
         if unsliced and slices is not None:
             raise InputError(f"{unsliced[0].name}: {unsliced[0].reason}")
-        target, rows, said = self._settled(target, models)
+        target, rows, together, said = self._settled(target, models)
         notes += said
         names = target.names
         stated = dict.fromkeys(self.lower, -1) | dict.fromkeys(self.higher, 1)
@@ -384,7 +385,7 @@ class ScoreOptions(ScoreDesign):
         )
         suite = (*(Threshold(x, per_class=False) for x in target.names[len(names) :]), *suite)
         played, unplayed = chosen_attacks(self.attacks, suite)
-        game = ScoreGame(target, models, others, population, stated=stated)
+        game = ScoreGame(target, models, others, population, stated=stated, together=together)
         dealt = game.deal(1, seeds.stream(session.seed, "deal"))
         worlds = dealt[0].observation.worlds if models is not None and not references else None
         comparison, unused = self._comparison(target, models, worlds, rows, session=session)
@@ -463,12 +464,12 @@ class ScoreOptions(ScoreDesign):
 
     def _settled(
         self, target: ScoreTable, models: ShadowScores | None
-    ) -> tuple[ScoreTable, CountedRows, list[str]]:
-        """Return the table with settled units, rows to count otherwise, and notes."""
+    ) -> tuple[ScoreTable, CountedRows, Ints | None, list[str]]:
+        """Return the table with settled units, rows to count otherwise, copies, and notes."""
         if target.unit is not None:
-            return target, CountedRows(), said_of_units(target.unit, target.member)
+            return target, CountedRows(), None, said_of_units(target.unit, target.member)
         if self.drawn:
-            return target, CountedRows(), []
+            return target, CountedRows(), None, []
         notes: list[str] = []
         invented = None
         unit = None
@@ -477,6 +478,22 @@ class ScoreOptions(ScoreDesign):
         if x is not None:
             invented = interpolated_rows(x, 2 * labels + target.member)
             unit, notes = equal_rows(fingerprints(x), labels, target.member, "features")
+        # Rows are copies if all models give them the same numbers, to six significant digits.
+        numbers = [target.values, *(() if models is None else models.values[:_MODELS_OF_ROWS])]
+        parts = [part for values in numbers for part in np.frexp(values)]
+        equal = Equal(
+            number_units(fingerprints(np.column_stack([*parts, *(() if x is None else (x,))]))),
+            labels,
+        )
+        on_both = equal.on_both_sides(
+            "numbers and group" if target.groups else "numbers", target.member
+        )
+        across = together = None
+        # Numbers that are equal on one side as often as on both are common answers.
+        if on_both and equal.copied(target.member):
+            notes += on_both
+            across = equal.across(target.member)
+            together = equal.with_copies(across)
         columns = np.column_stack([normal_scores(column)[0] for column in target.values.T])
         places = _places_of_rows(target, columns, models)
         for what, points in places.items():
@@ -497,14 +514,14 @@ class ScoreOptions(ScoreDesign):
             one_each = np.unique(unit, return_index=True)[1]
         # Distant rows of a person may not all be joined, so what is left is tested.
         side = target.member[one_each]
-        together = any(
+        clustered = any(
             is_clustered(column[one_each], labels[one_each], side) for column in columns.T
         )
         seen = np.column_stack([columns, columns.mean(axis=1), columns.std(axis=1)])[one_each]
         for points in places.values():
-            if not together and points.shape[1] > 1:
-                together = clustered_points(points[one_each], labels[one_each], side, seen)
-        return target, CountedRows(invented=invented, clustered=together), notes
+            if not clustered and points.shape[1] > 1:
+                clustered = clustered_points(points[one_each], labels[one_each], side, seen)
+        return target, CountedRows(across, invented, clustered=clustered), together, notes
 
     def _comparison(
         self,
