@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -404,3 +406,38 @@ def test_a_page_escapes_names():
     }
     page = pg.audit_scores(table, show_columns=(bad,)).to_html()
     assert "<script>alert" not in page
+
+
+def _known_by_heart(seed: int, *, beyond: float) -> tuple[dict[str, Any], set[int]]:
+    """Return losses of which those of 20 members are lower by `beyond`, and these members."""
+    rng = np.random.default_rng(seed)
+    member = rng.random(1_000) < 0.5
+    loss = rng.normal(size=1_000)
+    planted = np.flatnonzero(member)[:20]
+    loss[planted] -= beyond
+    return {"loss": loss, "member": member}, set(planted.tolist())
+
+
+def test_a_direction_that_the_data_contradict_is_said():
+    for seed in range(times(6)):
+        table, planted = _known_by_heart(seed, beyond=8)
+        wrong = pg.audit_scores(table, scores=("loss",), higher=("loss",), seed=seed)
+        assert any("said to be higher for members" in text for text in wrong.origin.warnings)
+        named = wrong.riskiest.rows[:20].tolist()
+        # Where the verdict counts members, they are the ones that are named.
+        if wrong.questions.exposed:
+            assert len(planted & set(named)) >= 15
+            assert "Ordered by the scores of" in wrong.to_html()
+        right = pg.audit_scores(table, scores=("loss",), lower=("loss",), seed=seed)
+        assert len(planted & set(right.riskiest.rows[:20].tolist())) >= 15
+        for found in (right, pg.audit_scores(table, scores=("loss",), seed=seed)):
+            assert not any("said to be" in text for text in found.origin.warnings)
+
+
+def test_on_noise_a_direction_is_seldom_contradicted():
+    warned = 0
+    for seed in range(times(40)):
+        table, _ = _known_by_heart(seed, beyond=0)
+        found = pg.audit_scores(table, scores=("loss",), lower=("loss",), seed=seed)
+        warned += any("said to be" in text for text in found.origin.warnings)
+    assert warned <= 2

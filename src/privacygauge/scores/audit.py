@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
+from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import (
     WAY_OUT,
     Equal,
@@ -53,17 +54,18 @@ from privacygauge.core.units import (
 from privacygauge.datasets.canary_scores import ARRAYS
 from privacygauge.errors import InputError
 from privacygauge.evaluate.attacked import Suite, attack_rounds
-from privacygauge.evaluate.detectable import AVERAGE_SHARE
+from privacygauge.evaluate.detectable import AVERAGE_SHARE, SHARE
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.evaluate.slices import column_groups, deciles
+from privacygauge.evaluate.tail import tail
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction, fairness
 from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.grades import NONE, scale_of
-from privacygauge.report.numbers import count, percent, percent_estimate, plain
+from privacygauge.report.numbers import count, percent, percent_estimate, plain, several
 from privacygauge.report.values import (
     About,
     Measure,
@@ -429,6 +431,7 @@ class ScoreOptions(ScoreDesign):
                 *fairness.warnings(comparison),
                 *done.warnings,
                 *direction.warnings(done.found.headline.inverted),
+                *_contradicted(target, stated, comparison.compared, session),
             )
         )
         about = {} if models is None else {"shadow models": str(len(models))}
@@ -600,6 +603,33 @@ def answers_among(
 audit_scores = one_line(
     ScoreOptions, ScoreOptions.run, "audit_scores", without=KEEPING, arrays=ARRAYS
 )
+
+
+def _contradicted(
+    target: ScoreTable, stated: Mapping[str, int], rows: Bools, session: Session
+) -> Iterator[str]:
+    """Yield a warning for each score whose few members that stand out contradict its direction."""
+    level = 1 - SHARE * (1 - session.level)
+    for column, name in enumerate(target.names):
+        if name not in stated:
+            continue
+        score = stated[name] * target.values[rows, column]
+        straight, turned = (
+            tail(
+                [(name, Transcript(x, target.member[rows], unit=target.units[rows]))],
+                seeds.stream(session.seed, "stated direction", name),
+                level,
+            )
+            for x in (score, -score)
+        )
+        if straight is None or turned is None or straight.shown or not turned.shown:
+            continue
+        end, other = ("higher", "lowest") if stated[name] > 0 else ("lower", "highest")
+        yield (
+            f"{name} was said to be {end} for members, but at least "
+            f"{several(turned.exposed, 'member')} of {count(turned.n_in)} stand out by the {other} "
+            "numbers of all: check the direction"
+        )
 
 
 _FEWEST_ALIKE = 4
