@@ -357,14 +357,14 @@ class ScoreOptions(ScoreDesign):
             )
             notes += told
             notes += _unlike_shadows(target, models)
-        contents = _columns(target, self.show_columns)
+        contents = target.further(self.show_columns)
         if isinstance(slices, Mapping):
             chosen = {
                 name: checks.vector(values, f"slice {name!r}", length=len(target))
                 for name, values in slices.items()
             }
         else:
-            chosen = _columns(target, target.columns if slices is None else slices)
+            chosen = target.further(target.columns if slices is None else slices)
         groups, unsliced = column_groups(chosen)
         if unsliced and slices is not None:
             raise InputError(f"{unsliced[0].name}: {unsliced[0].reason}")
@@ -699,14 +699,6 @@ def _places_of_rows(
         seen.append(normal_scores(values)[0][:, None])
     found = {"columns": np.column_stack(known)} if len(known) > 1 else {}
     return {**found, "numbers": np.column_stack(seen)}
-
-
-def _columns(target: ScoreTable, names: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
-    missing = [name for name in names if name not in target.columns]
-    if missing:
-        have = checks.short_list(target.columns) or "none"
-        raise InputError(f"no column {missing[0]!r}; the columns are: {have}")
-    return {name: target.columns[name] for name in names}
 
 
 def _directions(dealt: Sequence[Round], names: Sequence[str], stated: Mapping[str, int]) -> str:

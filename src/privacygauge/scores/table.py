@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -73,9 +73,29 @@ class ScoreTable:
     """Those of `columns` that describe the records as numbers."""
     notes: tuple[str, ...] = ()
     """Remarks on how the table was read."""
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are not among the further ones, and what each says, as messages put it."""
 
     def __len__(self) -> int:
         return len(self.member)
+
+    def further(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+        """Return some of the further columns, by name.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name.
+        """
+        for name in names:
+            if name not in self.columns:
+                have = checks.short_list(self.columns) or "none"
+                if name in self.meanings:
+                    fault = f"column {name!r} {self.meanings[name]}: name a further column"
+                else:
+                    fault = f"no column {name!r}"
+                raise InputError(f"{fault}; the columns are: {have}")
+        return {name: self.columns[name] for name in names}
 
     @property
     def units(self) -> Ints:
@@ -221,8 +241,16 @@ def _table(
         )
     identity = _column_of_names(arrays, _ID)
     taken = {bits, identity, of_groups, of_units}
-    meanings = {bits: "says who is a member", identity: "names the record"}
-    meanings |= {of_units: "names the person behind the record"}
+    is_member = {} if bits is None else {bits: "says who is a member"}
+    for chosen, role in ((roles.unit, "names no person"), (roles.group, "is no group")):
+        if chosen in is_member:
+            raise InputError(
+                f"{name}: column {chosen!r} {is_member[chosen]}, so that it {role}: name another"
+            )
+    names_record = {} if identity is None else {identity: "names the record"}
+    of_group = {} if of_groups is None else {of_groups: "names the record's group"}
+    person = {} if of_units is None else {of_units: "names the person behind the record"}
+    meanings = {**of_group, **is_member, **names_record, **person}
     for column in asked:
         if column in meanings:
             raise InputError(
@@ -248,6 +276,13 @@ def _table(
             raise InputError(
                 f"{name}: name the columns of numbers to attack (--score, scores=); columns of "
                 f"numbers are: {checks.short_list(numbers) or 'none'}"
+            )
+    meanings |= dict.fromkeys(asked, "is attacked as a score")
+    for column in roles.features:
+        if column in meanings:
+            raise InputError(
+                f"{name}: column {column!r} {meanings[column]}, so that it is no feature: name "
+                "columns of numbers that describe the record (--feature, features=)"
             )
     length = len(arrays[asked[0]])
     if not length:
@@ -303,6 +338,7 @@ def _table(
         columns=MappingProxyType(columns),
         features=roles.features,
         notes=tuple(notes),
+        meanings=MappingProxyType(meanings),
     )
 
 
