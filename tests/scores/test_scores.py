@@ -454,3 +454,13 @@ def test_on_noise_a_direction_is_seldom_contradicted():
         found = pg.audit_scores(table, scores=("loss",), lower=("loss",), seed=seed)
         warned += any("said to be" in text for text in found.origin.warnings)
     assert warned <= 2
+
+
+def test_a_score_forms_no_groups():
+    table, _ = numbers(0, n=60, effect=1.0)
+    found = pg.audit_scores({**table, "ward": np.arange(60) % 2})
+    assert {group.column for group in found.slices.slices} == {"ward"}
+    assert not any("slices by" in one.name for one in found.origin.skipped)
+    alone = pg.audit_scores(table)
+    assert not alone.slices.slices
+    assert "Groups of records" not in alone.to_html()

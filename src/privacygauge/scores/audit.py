@@ -57,7 +57,7 @@ from privacygauge.evaluate.attacked import Suite, attack_rounds
 from privacygauge.evaluate.detectable import AVERAGE_SHARE, SHARE
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.played import GameDescription, Records
-from privacygauge.evaluate.slices import column_groups, deciles
+from privacygauge.evaluate.slices import column_groups
 from privacygauge.evaluate.tail import tail
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
@@ -139,6 +139,7 @@ class ScoreAudit(AttackAudit):
         a = self.attacks
         found = self.riskiest
         compared = fairness.section(self.comparison)
+        has_groups = bool(self.slices.slices or self.slices.skipped)
         questions = measures.questions_section(self.questions)
         risk = Measure(
             name="risk",
@@ -184,7 +185,7 @@ class ScoreAudit(AttackAudit):
                     tuple(risk_blocks(self.risk)),
                     "Privacy risk",
                 ),
-                measures.groups_section(self.slices),
+                *((measures.groups_section(self.slices),) if has_groups else ()),
                 Section(
                     "records",
                     "The riskiest records",
@@ -402,7 +403,6 @@ class ScoreOptions(ScoreDesign):
         lead = Threshold(names[0], per_class=bool(target.groups))
         n_in = int(np.count_nonzero(comparison.compared & target.member))
         n_out = int(np.count_nonzero(comparison.compared)) - n_in
-        (middle,) = normal_scores(target.values[:, 0])
         done = attack_rounds(
             dealt,
             Suite(
@@ -415,7 +415,6 @@ class ScoreOptions(ScoreDesign):
             ),
             groups={
                 **({GROUP: np.array(target.groups)[target.labels]} if target.groups else {}),
-                names[0]: deciles(middle),
                 **groups,
             },
             strata=target.labels,
