@@ -435,7 +435,7 @@ def test_a_direction_that_the_data_contradict_is_said():
     for seed in range(times(6)):
         table, planted = _known_by_heart(seed, beyond=8)
         wrong = pg.audit_scores(table, scores=("loss",), higher=("loss",), seed=seed)
-        assert any("said to be higher for members" in text for text in wrong.origin.warnings)
+        assert any("is taken to be higher for members" in text for text in wrong.origin.warnings)
         named = wrong.riskiest.rows[:20].tolist()
         # Where the verdict counts members, they are the ones that are named.
         if wrong.questions.exposed:
@@ -444,7 +444,7 @@ def test_a_direction_that_the_data_contradict_is_said():
         right = pg.audit_scores(table, scores=("loss",), lower=("loss",), seed=seed)
         assert len(planted & set(right.riskiest.rows[:20].tolist())) >= 15
         for found in (right, pg.audit_scores(table, scores=("loss",), seed=seed)):
-            assert not any("said to be" in text for text in found.origin.warnings)
+            assert not any("is taken to be" in text for text in found.origin.warnings)
 
 
 def test_on_noise_a_direction_is_seldom_contradicted():
@@ -452,7 +452,7 @@ def test_on_noise_a_direction_is_seldom_contradicted():
     for seed in range(times(40)):
         table, _ = _known_by_heart(seed, beyond=0)
         found = pg.audit_scores(table, scores=("loss",), lower=("loss",), seed=seed)
-        warned += any("said to be" in text for text in found.origin.warnings)
+        warned += any("is taken to be" in text for text in found.origin.warnings)
     assert warned <= 2
 
 

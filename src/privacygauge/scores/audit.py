@@ -429,14 +429,20 @@ class ScoreOptions(ScoreDesign):
                 *unused,
                 *fairness.warnings(comparison),
                 *done.warnings,
-                *direction.warnings(done.found.headline.inverted),
-                *_contradicted(target, stated, comparison.compared, session),
+                # No direction contradicts numbers that do not depend on the records.
+                *(() if unmoved else direction.warnings(done.found.headline.inverted)),
+                *(() if unmoved else _contradicted(target, stated, comparison.compared, session)),
             )
         )
         about = {} if models is None else {"shadow models": str(len(models))}
         session = replace(session, provenance={**about, **(session.provenance or {})})
+        found = done.found
+        if unmoved and found.questions is not None:
+            # Nobody is given away by a number that does not depend on the records.
+            nobody = replace(found.questions, tail=None, groups=(), below=0, group_below=None)
+            found = replace(found, questions=nobody)
         return ScoreAudit(
-            **vars(done.found),
+            **vars(found),
             origin=session.origin(
                 skipped=(*done.skipped, *unplayed, *unsliced, *done.found.slices.skipped),
                 warnings=warnings,
@@ -625,9 +631,10 @@ def _contradicted(
             continue
         end, other = ("higher", "lowest") if stated[name] > 0 else ("lower", "highest")
         yield (
-            f"{name} was said to be {end} for members, but at least "
+            f"{name} is taken to be {end} for members, but at least "
             f"{several(turned.exposed, 'member')} of {count(turned.n_in)} stand out by the {other} "
-            "numbers of all: check the direction"
+            "numbers of all: check the direction, and that these members' values are those that "
+            "the model was trained with"
         )
 
 
