@@ -281,7 +281,23 @@ WRONG = {
         {"score": [np.inf, *range(7)]},
         "must be finite, got inf in row 0: give a number beyond all others",
     ),
-    "texts": ({"score": list("abcdefgh")}, "column 'score' must hold numbers"),
+    "texts": ({"score": list("abcdefgh")}, "'score' must hold numbers, got 'a' in row 0"),
+    "one text": (
+        {"score": ["1.5", "2", "3.2 kg", *"34567"]},
+        "must hold numbers, got '3.2 kg' in row 2",
+    ),
+    "a gap": (
+        {"score": np.array([1, None, *range(6)], object)},
+        "must hold numbers, got None in row 1",
+    ),
+    "a gap among amounts": (
+        {"score": ["1,234", None, *["2,500"] * 6]},
+        "must be finite, got nan in row 1",
+    ),
+    "a text among features": (
+        {"features": ("age",), "age": [*"1234567", "old"]},
+        "feature 'age' must hold numbers, got 'old' in row 7",
+    ),
     "no member": ({"member": [0] * 8}, "at least 2 members and 2 non-members are needed, got 0"),
     "all members": ({"member": [1] * 8}, "2 non-members are needed, got 8 and 0"),
     "strange members": ({"member": [2] * 8}, "must be true or false"),
@@ -294,9 +310,25 @@ WRONG = {
 def test_wrong_tables_end_in_one_line(fault):
     change, told = WRONG[fault]
     columns = {"score": list(range(8)), "member": [1, 1, 1, 1, 0, 0, 0, 0], **change}
+    options = {"features": columns.pop("features")} if "features" in columns else {}
     with pytest.raises(pg.InputError, match=told) as caught:
-        pg.audit_scores({key: x for key, x in columns.items() if x is not None})
+        pg.audit_scores({key: x for key, x in columns.items() if x is not None}, **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["{:,.2f}", "{:.2f}%", "${:.2f}", "{:.2f}"])
+def test_scores_that_are_written_as_amounts_are_numbers(form):
+    table, _ = numbers(0, n=60, effect=1.0)
+    value = np.round(1_000 * np.abs(np.asarray(table["score"])), 2)
+    texts = np.array([form.format(x) for x in value], object)
+    ages = np.array([f"{x},000.5" for x in range(1, 61)], object)
+    given = {**table, "score": texts, "age": ages}
+    found = pg.audit_scores(given, features=("age",))
+    plain = pg.audit_scores({**table, "score": value, "age": 1_000 * np.arange(1, 61) + 0.5},
+                            features=("age",))  # fmt: skip
+    assert found.headline.auc == plain.headline.auc
+    assert any("'age' holds amounts, such as '1,000.5'" in x for x in found.origin.warnings)
+    assert any("'score' holds amounts" in x for x in found.origin.warnings) == (form != "{:.2f}")
 
 
 @pytest.mark.parametrize(

@@ -431,7 +431,7 @@ class ScoreOptions(ScoreDesign):
                 *done.warnings,
                 # No direction contradicts numbers that do not depend on the records.
                 *(() if unmoved else direction.warnings(done.found.headline.inverted)),
-                *(() if unmoved else _contradicted(target, stated, comparison.compared, session)),
+                *(() if unmoved else _contradictions(target, stated, comparison.compared, session)),
             )
         )
         about = {} if models is None else {"shadow models": str(len(models))}
@@ -610,7 +610,7 @@ audit_scores = one_line(
 )
 
 
-def _contradicted(
+def _contradictions(
     target: ScoreTable, stated: Mapping[str, int], rows: Bools, session: Session
 ) -> Iterator[str]:
     """Yield a warning for each score whose few members that stand out contradict its direction."""

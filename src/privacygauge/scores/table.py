@@ -19,6 +19,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import number_units
 from privacygauge.datasets.canary_scores import ARRAYS
 from privacygauge.datasets.columns import NAMING, membership_in
+from privacygauge.datasets.parsing import amounts_of, is_number
 from privacygauge.datasets.reading import CSV, FrameLike, plain_array, read_content
 from privacygauge.errors import InputError
 
@@ -202,9 +203,20 @@ def _column_of_names(columns: Collection[str], names: tuple[str, ...]) -> str | 
     return next(exact, next((x for n in names for x in columns if x.lower() == n), None))
 
 
+def _numbers(given: ArrayLike, what: str, length: int) -> NDArray[Any]:
+    """Return a column of numbers; texts are refused by the first that is not a number."""
+    column = checks.vector(given, what, length=length)
+    if column.dtype.kind not in "OSU":
+        return column
+    for row, value in enumerate(column.tolist()):
+        if not is_number(str(value)):
+            raise InputError(f"{what} must hold numbers, got {value!r:.60} in row {row}")
+    return column.astype(np.float64)
+
+
 def _score(given: NDArray[Any], what: str, length: int) -> Floats:
     """Return a column of scores; only their order counts, so that any large number is an end."""
-    column = checks.vector(given, what, length=length)
+    column = _numbers(given, what, length)
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         row = int(np.flatnonzero(~np.isfinite(column))[0])
         way_out = "leave its records out"
@@ -259,6 +271,18 @@ def _table(
             )
     notes: list[str] = []
     others = {key: x for key, x in arrays.items() if key not in taken}
+    for key, written in others.items():
+        if written.dtype.kind not in "OSU" or written.ndim != 1:
+            continue
+        import pandas as pd
+
+        amounts = amounts_of(pd.Series(written.astype(object)))
+        if amounts is not None:
+            first = next(text for text in written.tolist() if isinstance(text, str))
+            others[key] = amounts
+            notes.append(
+                f"the column {key!r} holds amounts, such as {first!r}: they are read as numbers"
+            )
     if not asked:
         numbers = [
             key for key, x in others.items() if x.dtype.kind in "iuf" and key not in roles.features
@@ -287,7 +311,7 @@ def _table(
     length = len(arrays[asked[0]])
     if not length:
         raise InputError(f"{name} holds no records")
-    values = np.column_stack([_score(arrays[x], f"{name}: column {x!r}", length) for x in asked])
+    values = np.column_stack([_score(others[x], f"{name}: column {x!r}", length) for x in asked])
     member = np.zeros(length, np.bool_)
     if bits is not None:
         found, said = members_of(arrays[bits], bits, name)
@@ -325,7 +349,8 @@ def _table(
             checks.characters(checks.vector(given, what, length=length), what)
         )
     for key in roles.features:
-        checks.floats(columns[key], f"{name}: feature {key!r}", length=length)
+        what = f"{name}: feature {key!r}"
+        columns[key] = checks.floats(_numbers(columns[key], what, length), what)
     return ScoreTable(
         values=checks.frozen(values),
         names=tuple(asked),
