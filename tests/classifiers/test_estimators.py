@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -140,6 +140,9 @@ def test_functions_and_factories_are_told_apart():
     ("model", "message"),
     [
         (LinearSVC(), "LinearSVC has no predict_proba, and attacks need probabilities"),
+        (Ridge(), "Ridge predicts numbers, not classes: audit it with pg.audit_regressor"),
+        (make_pipeline(StandardScaler(), Ridge()), "Pipeline predicts numbers, not classes"),
+        (lambda state: Ridge(), "Ridge predicts numbers, not classes"),
         (GaussianNB, "give an instance, GaussianNB"),
         (3, "a model must be an estimator with fit and predict_proba, or a callable, got int"),
         (lambda: GaussianNB(), "takes 0 arguments"),

@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.group_ranks import DEALS, RankedGroups, ranked_groups
+from privacygauge.evaluate.roc import auc
 from tests.thorough import times
 
 Columns = dict[str, np.ndarray]
@@ -197,3 +198,18 @@ def test_without_groups_nothing_is_shown_and_nothing_could_be() -> None:
     assert found_in((played, {"one": np.zeros(60)})) == RankedGroups((), None)
     assert found_in((played, {"each": np.arange(60)})) == RankedGroups((), None)
     assert columns["site"].shape == (60,)
+
+
+def test_a_shown_group_is_above_chance_over_all_rounds():
+    """Within each round members rank above others, over all rounds below: no leak to tell of."""
+    rng = np.random.default_rng(0)
+    stage = np.repeat(np.arange(5), 200)
+    # Rounds with higher levels have fewer members.
+    secret = rng.random(1_000) < 0.9 - 0.2 * stage
+    score = 3.0 * stage + 0.5 * secret + rng.normal(size=1_000)
+    transcript = Transcript(score, secret, round=stage)
+    group = np.where(np.arange(1_000) % 2 == 0, "a", "b")
+    flat = Transcript(np.where(group == "a", score, 0.0), secret, round=stage)
+    assert auc(transcript.part(group == "a")).value < 0.5
+    found = ranked_groups([("learned", flat)], {"g": group}, np.random.default_rng(1))
+    assert not found.shown

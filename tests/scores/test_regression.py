@@ -174,6 +174,27 @@ def test_predictions_that_do_not_depend_on_the_records_are_no_leak(model):
     assert found.unmoved == 4
 
 
+def test_members_do_not_stand_out_where_no_prediction_moves():
+    """By chance the largest counts are all members; a constant tells nobody who was trained on."""
+    rng = np.random.default_rng(0)
+    member = rng.random(400) < 0.5
+    y = rng.poisson(0.3, 400).astype(float)
+    rows = np.flatnonzero(member)[:12]
+    y[rows] = 20.0 + rows
+    fitted = pg.Fitted(lambda asked: np.zeros(len(asked)), member)
+    found = pg.audit_regressor(
+        lambda x, y, seed: lambda asked: np.zeros(len(asked)),
+        np.zeros((400, 2)),
+        y,
+        fitted=fitted,
+        n_shadows=4,
+    )
+    assert found.unmoved == 4
+    assert found.report().verdict.grade == NONE
+    assert "Members that stand out" not in found.summary()
+    assert found.questions.exposed == 0
+
+
 def test_some_shadow_models_may_equal_the_target():
     """The median of counts is one of few numbers, and often the same for other records."""
     rng = np.random.default_rng(1)

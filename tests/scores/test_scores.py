@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -279,7 +281,23 @@ WRONG = {
         {"score": [np.inf, *range(7)]},
         "must be finite, got inf in row 0: give a number beyond all others",
     ),
-    "texts": ({"score": list("abcdefgh")}, "column 'score' must hold numbers"),
+    "texts": ({"score": list("abcdefgh")}, "'score' must hold numbers, got 'a' in row 0"),
+    "one text": (
+        {"score": ["1.5", "2", "3.2 kg", *"34567"]},
+        "must hold numbers, got '3.2 kg' in row 2",
+    ),
+    "a gap": (
+        {"score": np.array([1, None, *range(6)], object)},
+        "must hold numbers, got None in row 1",
+    ),
+    "a gap among amounts": (
+        {"score": ["1,234", None, *["2,500"] * 6]},
+        "must be finite, got nan in row 1",
+    ),
+    "a text among features": (
+        {"features": ("age",), "age": [*"1234567", "old"]},
+        "feature 'age' must hold numbers, got 'old' in row 7",
+    ),
     "no member": ({"member": [0] * 8}, "at least 2 members and 2 non-members are needed, got 0"),
     "all members": ({"member": [1] * 8}, "2 non-members are needed, got 8 and 0"),
     "strange members": ({"member": [2] * 8}, "must be true or false"),
@@ -292,9 +310,25 @@ WRONG = {
 def test_wrong_tables_end_in_one_line(fault):
     change, told = WRONG[fault]
     columns = {"score": list(range(8)), "member": [1, 1, 1, 1, 0, 0, 0, 0], **change}
+    options = {"features": columns.pop("features")} if "features" in columns else {}
     with pytest.raises(pg.InputError, match=told) as caught:
-        pg.audit_scores({key: x for key, x in columns.items() if x is not None})
+        pg.audit_scores({key: x for key, x in columns.items() if x is not None}, **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["{:,.2f}", "{:.2f}%", "${:.2f}", "{:.2f}"])
+def test_scores_that_are_written_as_amounts_are_numbers(form):
+    table, _ = numbers(0, n=60, effect=1.0)
+    value = np.round(1_000 * np.abs(np.asarray(table["score"])), 2)
+    texts = np.array([form.format(x) for x in value], object)
+    ages = np.array([f"{x},000.5" for x in range(1, 61)], object)
+    given = {**table, "score": texts, "age": ages}
+    found = pg.audit_scores(given, features=("age",))
+    plain = pg.audit_scores({**table, "score": value, "age": 1_000 * np.arange(1, 61) + 0.5},
+                            features=("age",))  # fmt: skip
+    assert found.headline.auc == plain.headline.auc
+    assert any("'age' holds amounts, such as '1,000.5'" in x for x in found.origin.warnings)
+    assert any("'score' holds amounts" in x for x in found.origin.warnings) == (form != "{:.2f}")
 
 
 @pytest.mark.parametrize(
@@ -304,10 +338,23 @@ def test_wrong_tables_end_in_one_line(fault):
         ({"scores": ("id",)}, "'id' names the record"),
         ({"scores": ("score", "score")}, "'score' is named twice"),
         ({"features": ("age", "age")}, "'age' is named twice"),
+        ({"features": ("score",)}, "'score' is attacked as a score, so that it is no feature"),
+        ({"features": ("member",)}, "'member' says who is a member, so that it is no feature"),
+        ({"features": ("id",)}, "'id' names the record, so that it is no feature"),
+        ({"unit": "member"}, "'member' says who is a member, so that it names no person"),
+        ({"unit": "score"}, "'score' names the person behind the record"),
+        ({"group": "score"}, "'score' names the record's group"),
+        ({"group": "member"}, "'member' says who is a member, so that it is no group"),
+        ({"slices": ("score",)}, "'score' is attacked as a score: name a further column"),
+        ({"slices": ("member",)}, "'member' says who is a member: name a further column"),
+        ({"slices": ("age",), "unit": "age"}, "'age' names the person behind the record: name"),
+        ({"show_columns": ("score",)}, "'score' is attacked as a score: name a further column"),
+        ({"slices": ("height",)}, "no column 'height'; the columns are: age"),
     ],
 )
 def test_columns_that_are_no_scores_are_refused(options, told):
-    table = numbers(0, n=40)[0] | {"age": np.arange(40)}
+    table = numbers(0, n=40)[0] | {"age": np.arange(40) // 2}
+    options = {"scores": ("score",), **options}
     with pytest.raises(pg.InputError, match=told) as caught:
         pg.audit_scores(table, **options)
     assert "\n" not in str(caught.value)
@@ -404,3 +451,48 @@ def test_a_page_escapes_names():
     }
     page = pg.audit_scores(table, show_columns=(bad,)).to_html()
     assert "<script>alert" not in page
+
+
+def _known_by_heart(seed: int, *, beyond: float) -> tuple[dict[str, Any], set[int]]:
+    """Return losses of which those of 20 members are lower by `beyond`, and these members."""
+    rng = np.random.default_rng(seed)
+    member = rng.random(1_000) < 0.5
+    loss = rng.normal(size=1_000)
+    planted = np.flatnonzero(member)[:20]
+    loss[planted] -= beyond
+    return {"loss": loss, "member": member}, set(planted.tolist())
+
+
+def test_a_direction_that_the_data_contradict_is_said():
+    for seed in range(times(6)):
+        table, planted = _known_by_heart(seed, beyond=8)
+        wrong = pg.audit_scores(table, scores=("loss",), higher=("loss",), seed=seed)
+        assert any("is taken to be higher for members" in text for text in wrong.origin.warnings)
+        named = wrong.riskiest.rows[:20].tolist()
+        # Where the verdict counts members, they are the ones that are named.
+        if wrong.questions.exposed:
+            assert len(planted & set(named)) >= 10
+            assert "Ordered by the scores of" in wrong.to_html()
+        right = pg.audit_scores(table, scores=("loss",), lower=("loss",), seed=seed)
+        assert len(planted & set(right.riskiest.rows[:20].tolist())) >= 15
+        for found in (right, pg.audit_scores(table, scores=("loss",), seed=seed)):
+            assert not any("is taken to be" in text for text in found.origin.warnings)
+
+
+def test_on_noise_a_direction_is_seldom_contradicted():
+    warned = 0
+    for seed in range(times(40)):
+        table, _ = _known_by_heart(seed, beyond=0)
+        found = pg.audit_scores(table, scores=("loss",), lower=("loss",), seed=seed)
+        warned += any("is taken to be" in text for text in found.origin.warnings)
+    assert warned <= 2
+
+
+def test_a_score_forms_no_groups():
+    table, _ = numbers(0, n=60, effect=1.0)
+    found = pg.audit_scores({**table, "ward": np.arange(60) % 2})
+    assert {group.column for group in found.slices.slices} == {"ward"}
+    assert not any("slices by" in one.name for one in found.origin.skipped)
+    alone = pg.audit_scores(table)
+    assert not alone.slices.slices
+    assert "Groups of records" not in alone.to_html()

@@ -145,6 +145,47 @@ WRONG = {
     "trim": (lambda s: s.over_range(len, len, trim=1.0), "trim must be in"),
     "unknown": (lambda s: s.unknown_values([[1, 2]], [2]), "unknown must name columns in 0..1"),
     "event": (lambda s: s.survival([1.0], [2], [0.0]), "event"),
+    "no probabilities": (
+        lambda s: s.answers([[0.5, 0.5], [2, 3]]), "must be in \\[0, 1\\], got 2 in row 1"
+    ),
+    "probabilities' sum": (
+        lambda s: s.answers([[0.5, 0.5], [0.5, 0.1]]), "must sum to 1, row 1 sums to 0.6"
+    ),
+    "nan among probabilities": (lambda s: s.answers([[0.5, np.nan]]), "finite, got nan in row 0"),
+    "logits in words": (lambda s: s.answers([["a", "b"]]), "probabilities must hold numbers"),
+    "temperature": (lambda s: s.answers([[0.5, 0.5]], temperature=0), "temperature must be"),
+    "time": (
+        lambda s: s.survival([1, -2], [1, 1], [0, 0]), "time must be at least 0, got -2 in row 1"
+    ),
+    "hazard": (
+        lambda s: s.survival([1, 2], [1, 1], [0, 0], hazard=[1, -1]), "hazard must be at least 0"
+    ),
+    "nobody": (lambda s: s.survival([], [], []), "time holds no records"),
+    "nan in a series": (
+        lambda s: s.series([[1.0, 2.0], [1.0, np.nan]], [[1.0, 2.0]] * 2),
+        "true series 1 must be finite, got nan in step 1",
+    ),
+    "texts in a series": (lambda s: s.series([["a"]], [[1.0]]), "true series 0 must hold"),
+    "negative season": (lambda s: s.series([[1.0]], [[1.0]], season=-1), "season must be at"),
+    "items beyond": (
+        lambda s: s.items([[1.0, 2.0, 3.0]], [[7]]), "person 0: items must be in 0..2, got 7"
+    ),
+    "negative items": (lambda s: s.items([[1.0, 2.0, 3.0]], [[-1]]), "in 0..2, got -1"),
+    "half an item": (lambda s: s.items([[1.0, 2.0, 3.0]], [[0.5]]), "must be integers, got 0.5"),
+    "masks for items": (
+        lambda s: s.items([[1.0, 2.0, 3.0]], [[True, False, False]]), "numbers of items, got bool"
+    ),
+    "nan scores": (lambda s: s.items([[1.0, np.nan]], [[0]]), "scores must be finite, got nan"),
+    "nan views": (
+        lambda s: s.view_similarity([[[1.0]], [[np.nan]]]), "embeddings must be finite, got nan"
+    ),
+    "nan records": (
+        lambda s: s.denoising(lambda x, t: x, [[np.nan]], KEPT, steps=(1,)), "x must be finite"
+    ),
+    "kept": (
+        lambda s: s.denoising(lambda x, t: x, [[1.0]], [1.2, 0.5], steps=(1,)),
+        "kept must be in \\(0, 1\\], got 1.2 in row 0",
+    ),
 }  # fmt: skip
 
 

@@ -258,5 +258,8 @@ def test_models_that_show_nothing_tell_no_share():
     without = share_of_losses(target, shadows, inside, np.zeros_like(placebo))
     assert isinstance(without.p_value, pg.Skipped)
     assert "No p-value: needs a placebo" in without.summary()
+    constant = share_of_losses(target, np.tile(target, (len(shadows), 1)), inside, placebo)
+    assert "No p-value: losses do not depend on the records" in constant.summary()
+    assert "nan" not in constant.summary()
     with pytest.raises(pg.InputError, match="n_shadows must be at least 8"):
         pg.signals.training_share(len, len, 10, None, n_shadows=2)

@@ -401,6 +401,14 @@ def _of_module(module: Any, x: NDArray[Any]) -> Floats:
 
 def no_probabilities(model: object) -> str:
     """Return the error message for a model without `predict_proba`."""
+    # scikit-learn's mark of a regressor; from 1.6 on in tags, before in an attribute.
+    tags = getattr(model, "__sklearn_tags__", None)
+    kind = getattr(model, "_estimator_type", None) if tags is None else tags().estimator_type
+    if kind == "regressor":
+        return (
+            f"{type(model).__name__} predicts numbers, not classes: audit it with "
+            "pg.audit_regressor, or its errors with pg.audit_scores (privacygauge scores)"
+        )
     return (
         f"{type(model).__name__} has no predict_proba, and attacks need probabilities: wrap it in "
         "sklearn.calibration.CalibratedClassifierCV, or give a model that has it, or a function "

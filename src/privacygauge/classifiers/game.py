@@ -18,6 +18,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.core.release import Worlds, counts_of
+from privacygauge.core.units import join_units
 from privacygauge.errors import InputError
 
 
@@ -164,6 +165,9 @@ class PredictionGame:
     """(s, d) Features of the shadow records."""
     compared: Bools | None = None
     """(n,) True for targets that attacks on other parts may learn from; default: all."""
+    together: Ints | None = None
+    """(n,) Numbers of which equal ones are in one part, such as of records that are copies on the
+    other side; so are units, always."""
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("shadow", self.shadow)):
@@ -208,7 +212,10 @@ class PredictionGame:
         else:
             known = values
             usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
-            for judged, others in crossfit_parts(target.labels, target.member, rng, target.units):
+            unit = (
+                target.units if self.together is None else join_units(target.units, self.together)
+            )
+            for judged, others in crossfit_parts(target.labels, target.member, rng, unit):
                 # All targets are scored, but attacks learn only from those that are compared.
                 index = others[usable[others]]
                 plays.append((judged, Rows(target, index, self.features, index)))

@@ -51,6 +51,8 @@ class PredictionsOfUnits:
     people."""
     clustered: bool = False
     """Whether rows seem to belong to the same people although no column says so."""
+    together: Ints | None = None
+    """(n,) Numbers, the same for rows that equal each other on both sides; None without any."""
 
 
 def settle_units(
@@ -123,12 +125,13 @@ def settle_units(
         key = keys(features)
     found = Equal(units.number_units(key), target.labels)
     across = found.across(target.member)
-    warnings = found.on_both_sides(what, target.member)
+    warnings = found.on_both_sides(f"{what} and class", target.member)
     if features is None and not found.copied(target.member):
         # Leaves of a tree and votes of a few are often equal by chance, on one side as on both.
         warnings = []
     if not warnings:
         across = nobody
+    together = found.with_copies(across) if across.any() else None
     if drawn:
         return PredictionsOfUnits(target, tuple(warnings), nobody, nobody)
     unit = None
@@ -183,14 +186,15 @@ def settle_units(
             target = replace(target, unit=checks.frozen(unit))
     # One row per unit: distant views of a record may not all be joined, so what is left is tested.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
-    together = _of_unnamed_people(one_each, resolved)
+    clustered = _of_unnamed_people(one_each, resolved)
     return PredictionsOfUnits(
         target=target,
         warnings=tuple(warnings),
         across=across,
         invented=invented,
         repeated=_unequal_repeats(target),
-        clustered=together,
+        clustered=clustered,
+        together=together,
     )
 
 

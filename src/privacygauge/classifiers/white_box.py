@@ -398,6 +398,8 @@ class WhiteBoxGame:
     """The audited model."""
     shadow: WhiteBoxSide | None = None
     """The adversary's own model with the same layers, on its own records."""
+    together: Ints | None = None
+    """(n,) Numbers of which equal ones are in one part, as in `PredictionGame`."""
 
     def __post_init__(self) -> None:
         if self.shadow is None:
@@ -418,7 +420,8 @@ class WhiteBoxGame:
         """
         shadow = None if self.shadow is None else self.shadow.predictions
         dealt = []
-        for seen in PredictionGame(self.target.predictions, shadow).deal(rounds, rng):
+        outer = PredictionGame(self.target.predictions, shadow, together=self.together)
+        for seen in outer.deal(rounds, rng):
             # The round as seen from outside, with the white-box signals added.
             outside = seen.observation
             assert isinstance(outside, PredictionObservation)  # it comes from a game on predictions
@@ -624,7 +627,7 @@ class WhiteBoxOptions(Options):
         owned = settle_units(seen, drawn=self.drawn, features=np.asarray(x))
         seen = owned.target
         # The units that were settled on the predictions hold for the gradients, too.
-        game = WhiteBoxGame(replace(target, unit=seen.unit), own)
+        game = WhiteBoxGame(replace(target, unit=seen.unit), own, owned.together)
         known = None if own is None else own.predictions
         require_other_rows(seen, known)
         engine = {"model": type(model).__name__, "gradients": signals.engine}

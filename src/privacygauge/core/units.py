@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaln
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -251,6 +252,9 @@ _LEAST_OF_CLASS = 5
 _MOSTLY = 0.5
 _RARELY = 0.25
 
+_SURE = 1e-6
+"""Largest probability by chance of as many members as non-members among equal rows, everywhere."""
+
 MATTERS = 0.99
 """Effective share of independent rows from which on units do not change an interval."""
 
@@ -272,7 +276,7 @@ def equal_rows(
         Whether independent fair coins chose the members; equal rows then need no unit.
     """
     found = Equal(number_units(same), labels)
-    warnings = found.on_both_sides(what, member)
+    warnings = found.on_both_sides(f"{what} and class", member)
     if drawn or not found.are_units(member):
         return None, warnings
     unit = found.unit(member)
@@ -379,6 +383,27 @@ class Equal:
         """Return a mask of rows with an equal row of the same class on the other side, (n,)."""
         return on_both_sides(number_units(number_with_class(self.rows, self.labels)), member)
 
+    def with_copies(self, across: Bools) -> Ints:
+        """Return numbers, (n,), the same for equal rows on both sides; of others each has its own.
+
+        A part of the records that teaches an attack about another must not hold their copies.
+        """
+        alone = np.arange(len(across)) + len(across)
+        return number_units(
+            np.where(across, number_units(number_with_class(self.rows, self.labels)), alone)
+        )
+
+    def in_pairs(self, member: Bools) -> bool:
+        """Return whether each group has as many members as non-members, beyond chance."""
+        same = number_units(number_with_class(self.rows, self.labels))
+        size, inside = (np.bincount(same, weights=weights) for weights in (None, member))
+        if (2 * inside != size).any():
+            return False
+        # log P of these counts if any of the rows are members: product of C(2k, k), over C(2K, K).
+        n = np.append(size, len(member))
+        ways = gammaln(n + 1) - 2 * gammaln(n / 2 + 1)
+        return bool(ways[:-1].sum() - ways[-1] < np.log(_SURE))
+
     def copied(self, member: Bools) -> bool:
         """Return whether members equal non-members more often than rows within a side are equal.
 
@@ -389,6 +414,8 @@ class Equal:
         drawn rows, the probability that rows of different sides are equal is at most the geometric
         mean of the probabilities within the sides (Cauchy-Schwarz).
         """
+        if self.in_pairs(member):
+            return True
         _, same = np.unique(number_with_class(self.rows, self.labels), return_inverse=True)
         sizes = np.count_nonzero(member), np.count_nonzero(~member)
 
@@ -420,13 +447,15 @@ class Equal:
         """Return a warning if members equal non-members, unless equal rows are common anyway."""
         same = number_units(number_with_class(self.rows, self.labels))
         # On average, rows equal another one of their own side: common answers, not copies.
-        if all(checks.n_distinct(same[s]) * 2 < np.count_nonzero(s) for s in (member, ~member)):
+        sides = (member, ~member)
+        common = all(checks.n_distinct(same[side]) * 2 < np.count_nonzero(side) for side in sides)
+        if common and not self.in_pairs(member):
             return []
         both = int(np.count_nonzero(on_both_sides(same, member) & member))
         if both < max(1, (1 - MATTERS) * np.count_nonzero(member)):
             return []
         return [
-            f"{both:,} members equal a non-member in {what} and class: no attack can tell them "
+            f"{both:,} members equal a non-member in {what}: no attack can tell them "
             f"apart, and attacks look weaker than they are; take them out of one side, or "
             f"{WAY_OUT}"
         ]

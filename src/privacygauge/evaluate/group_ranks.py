@@ -56,13 +56,14 @@ class RankedGroups:
     """Groups in which attacks rank members better than among all records."""
 
     shown: tuple[RankedGroup, ...]
-    """Groups ranked better than chance and better than all records, by descending lower limit."""
+    """Groups ranked better than chance and better than all records, with an AUC above 1/2, by
+    descending lower limit."""
     smallest: int | None
     """Records of the smallest group, half of them members, that would be shown if ranked perfectly;
     None if no group was tested, or none would be shown."""
     below: tuple[RankedGroup, ...] = ()
     """Groups whose members an attack ranks below their non-members, worse than by chance and worse
-    than among all records, the lowest AUC first."""
+    than among all records, with an AUC below 1/2, the lowest first."""
 
 
 def ranked_groups(
@@ -148,20 +149,25 @@ def ranked_groups(
         for side, sign in enumerate((1, -1)):
             found = sign * standardised - behind
             excess = found - sign * expected
-            best = int(np.argmax(np.where(excess > beyond, found, -np.inf)))
-            if found[best] <= critical[side] or excess[best] <= beyond:
-                continue
-            title, transcript = played[best]
-            reached = int(np.count_nonzero(dealt[side] >= found[best]))
-            shown[side].append(
-                RankedGroup(
-                    column=group.column,
-                    group=group.name,
-                    attack=title,
-                    auc=auc(transcript.part(group.rows), 1 - 2 * each / len(played)),
-                    p_value=(1 + reached) / (1 + DEALS),
+            for best in np.argsort(-found, kind="stable").tolist():
+                if found[best] <= critical[side] or excess[best] <= beyond:
+                    continue
+                title, transcript = played[best]
+                inner = auc(transcript.part(group.rows), 1 - 2 * each / len(played))
+                # Ranks within each round may say one thing and the scores of all rounds another.
+                if sign * (inner.value - 0.5) <= 0:
+                    continue
+                reached = int(np.count_nonzero(dealt[side] >= found[best]))
+                shown[side].append(
+                    RankedGroup(
+                        column=group.column,
+                        group=group.name,
+                        attack=title,
+                        auc=inner,
+                        p_value=(1 + reached) / (1 + DEALS),
+                    )
                 )
-            )
+                break
     above, below = shown
     above.sort(key=lambda group: -group.auc.low)
     below.sort(key=lambda group: group.auc.high)

@@ -29,6 +29,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Round, Scores, Shadow
 from privacygauge.core.release import Worlds
 from privacygauge.core.rules import Cut, best_threshold
+from privacygauge.core.units import join_units
 from privacygauge.runs.threads import limited_to
 from privacygauge.scores.table import ScoreTable, ShadowScores
 
@@ -141,6 +142,8 @@ class ScoreGame:
     """Direction of scores by name, for those whose direction is known beforehand."""
     compared: Bools | None = None
     """(n,) True for targets that attacks on other parts may learn from; default: all."""
+    together: Ints | None = None
+    """(n,) Numbers of which equal ones are in one part, as in `PredictionGame`."""
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return one round, or one per part without shadow models; `rounds` must be 1."""
@@ -186,7 +189,10 @@ class ScoreGame:
             plays.append((everyone, known[1], self.others.member, self.others.units))
         else:
             usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
-            for judged, rest in crossfit_parts(target.labels, target.member, rng, target.units):
+            units = (
+                target.units if self.together is None else join_units(target.units, self.together)
+            )
+            for judged, rest in crossfit_parts(target.labels, target.member, rng, units):
                 learnt = rest[usable[rest]]
                 plays.append((judged, rows[learnt], target.member[learnt], target.units[learnt]))
         return [

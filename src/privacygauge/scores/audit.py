@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,12 +36,14 @@ from privacygauge.classifiers.units_of_rows import units_in_order
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import RiskScore
 from privacygauge.core.attacks.threshold import Threshold
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
+from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import (
     WAY_OUT,
+    Equal,
     equal_rows,
     fingerprints,
     join_units,
@@ -52,17 +54,18 @@ from privacygauge.core.units import (
 from privacygauge.datasets.canary_scores import ARRAYS
 from privacygauge.errors import InputError
 from privacygauge.evaluate.attacked import Suite, attack_rounds
-from privacygauge.evaluate.detectable import AVERAGE_SHARE
+from privacygauge.evaluate.detectable import AVERAGE_SHARE, SHARE
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.played import GameDescription, Records
-from privacygauge.evaluate.slices import column_groups, deciles
+from privacygauge.evaluate.slices import column_groups
+from privacygauge.evaluate.tail import tail
 from privacygauge.kinds.one_line import KEEPING, one_line
 from privacygauge.kinds.session import Session
 from privacygauge.report import direction, fairness
 from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.grades import NONE, scale_of
-from privacygauge.report.numbers import count, percent, percent_estimate, plain
+from privacygauge.report.numbers import count, percent, percent_estimate, plain, several
 from privacygauge.report.values import (
     About,
     Measure,
@@ -136,6 +139,7 @@ class ScoreAudit(AttackAudit):
         a = self.attacks
         found = self.riskiest
         compared = fairness.section(self.comparison)
+        has_groups = bool(self.slices.slices or self.slices.skipped)
         questions = measures.questions_section(self.questions)
         risk = Measure(
             name="risk",
@@ -181,7 +185,7 @@ class ScoreAudit(AttackAudit):
                     tuple(risk_blocks(self.risk)),
                     "Privacy risk",
                 ),
-                measures.groups_section(self.slices),
+                *((measures.groups_section(self.slices),) if has_groups else ()),
                 Section(
                     "records",
                     "The riskiest records",
@@ -354,18 +358,18 @@ class ScoreOptions(ScoreDesign):
             )
             notes += told
             notes += _unlike_shadows(target, models)
-        contents = _columns(target, self.show_columns)
+        contents = target.further(self.show_columns)
         if isinstance(slices, Mapping):
             chosen = {
                 name: checks.vector(values, f"slice {name!r}", length=len(target))
                 for name, values in slices.items()
             }
         else:
-            chosen = _columns(target, target.columns if slices is None else slices)
+            chosen = target.further(target.columns if slices is None else slices)
         groups, unsliced = column_groups(chosen)
         if unsliced and slices is not None:
             raise InputError(f"{unsliced[0].name}: {unsliced[0].reason}")
-        target, rows, said = self._settled(target, models)
+        target, rows, together, said = self._settled(target, models)
         notes += said
         names = target.names
         stated = dict.fromkeys(self.lower, -1) | dict.fromkeys(self.higher, 1)
@@ -384,7 +388,7 @@ class ScoreOptions(ScoreDesign):
         )
         suite = (*(Threshold(x, per_class=False) for x in target.names[len(names) :]), *suite)
         played, unplayed = chosen_attacks(self.attacks, suite)
-        game = ScoreGame(target, models, others, population, stated=stated)
+        game = ScoreGame(target, models, others, population, stated=stated, together=together)
         dealt = game.deal(1, seeds.stream(session.seed, "deal"))
         worlds = dealt[0].observation.worlds if models is not None and not references else None
         comparison, unused = self._comparison(target, models, worlds, rows, session=session)
@@ -399,7 +403,6 @@ class ScoreOptions(ScoreDesign):
         lead = Threshold(names[0], per_class=bool(target.groups))
         n_in = int(np.count_nonzero(comparison.compared & target.member))
         n_out = int(np.count_nonzero(comparison.compared)) - n_in
-        (middle,) = normal_scores(target.values[:, 0])
         done = attack_rounds(
             dealt,
             Suite(
@@ -412,7 +415,6 @@ class ScoreOptions(ScoreDesign):
             ),
             groups={
                 **({GROUP: np.array(target.groups)[target.labels]} if target.groups else {}),
-                names[0]: deciles(middle),
                 **groups,
             },
             strata=target.labels,
@@ -427,13 +429,20 @@ class ScoreOptions(ScoreDesign):
                 *unused,
                 *fairness.warnings(comparison),
                 *done.warnings,
-                *direction.warnings(done.found.headline.inverted),
+                # No direction contradicts numbers that do not depend on the records.
+                *(() if unmoved else direction.warnings(done.found.headline.inverted)),
+                *(() if unmoved else _contradictions(target, stated, comparison.compared, session)),
             )
         )
         about = {} if models is None else {"shadow models": str(len(models))}
         session = replace(session, provenance={**about, **(session.provenance or {})})
+        found = done.found
+        if unmoved and found.questions is not None:
+            # Nobody is given away by a number that does not depend on the records.
+            nobody = replace(found.questions, tail=None, groups=(), below=0, group_below=None)
+            found = replace(found, questions=nobody)
         return ScoreAudit(
-            **vars(done.found),
+            **vars(found),
             origin=session.origin(
                 skipped=(*done.skipped, *unplayed, *unsliced, *done.found.slices.skipped),
                 warnings=warnings,
@@ -463,12 +472,12 @@ class ScoreOptions(ScoreDesign):
 
     def _settled(
         self, target: ScoreTable, models: ShadowScores | None
-    ) -> tuple[ScoreTable, CountedRows, list[str]]:
-        """Return the table with settled units, rows to count otherwise, and notes."""
+    ) -> tuple[ScoreTable, CountedRows, Ints | None, list[str]]:
+        """Return the table with settled units, rows to count otherwise, copies, and notes."""
         if target.unit is not None:
-            return target, CountedRows(), said_of_units(target.unit, target.member)
+            return target, CountedRows(), None, said_of_units(target.unit, target.member)
         if self.drawn:
-            return target, CountedRows(), []
+            return target, CountedRows(), None, []
         notes: list[str] = []
         invented = None
         unit = None
@@ -477,6 +486,22 @@ class ScoreOptions(ScoreDesign):
         if x is not None:
             invented = interpolated_rows(x, 2 * labels + target.member)
             unit, notes = equal_rows(fingerprints(x), labels, target.member, "features")
+        # Rows are copies if all models give them the same numbers, to six significant digits.
+        numbers = [target.values, *(() if models is None else models.values[:_MODELS_OF_ROWS])]
+        parts = [part for values in numbers for part in np.frexp(values)]
+        equal = Equal(
+            number_units(fingerprints(np.column_stack([*parts, *(() if x is None else (x,))]))),
+            labels,
+        )
+        on_both = equal.on_both_sides(
+            "numbers and group" if target.groups else "numbers", target.member
+        )
+        across = together = None
+        # Numbers that are equal on one side as often as on both are common answers.
+        if on_both and equal.copied(target.member):
+            notes += on_both
+            across = equal.across(target.member)
+            together = equal.with_copies(across)
         columns = np.column_stack([normal_scores(column)[0] for column in target.values.T])
         places = _places_of_rows(target, columns, models)
         for what, points in places.items():
@@ -497,14 +522,14 @@ class ScoreOptions(ScoreDesign):
             one_each = np.unique(unit, return_index=True)[1]
         # Distant rows of a person may not all be joined, so what is left is tested.
         side = target.member[one_each]
-        together = any(
+        clustered = any(
             is_clustered(column[one_each], labels[one_each], side) for column in columns.T
         )
         seen = np.column_stack([columns, columns.mean(axis=1), columns.std(axis=1)])[one_each]
         for points in places.values():
-            if not together and points.shape[1] > 1:
-                together = clustered_points(points[one_each], labels[one_each], side, seen)
-        return target, CountedRows(invented=invented, clustered=together), notes
+            if not clustered and points.shape[1] > 1:
+                clustered = clustered_points(points[one_each], labels[one_each], side, seen)
+        return target, CountedRows(across, invented, clustered=clustered), together, notes
 
     def _comparison(
         self,
@@ -585,6 +610,34 @@ audit_scores = one_line(
 )
 
 
+def _contradictions(
+    target: ScoreTable, stated: Mapping[str, int], rows: Bools, session: Session
+) -> Iterator[str]:
+    """Yield a warning for each score whose few members that stand out contradict its direction."""
+    level = 1 - SHARE * (1 - session.level)
+    for column, name in enumerate(target.names):
+        if name not in stated:
+            continue
+        score = stated[name] * target.values[rows, column]
+        straight, turned = (
+            tail(
+                [(name, Transcript(x, target.member[rows], unit=target.units[rows]))],
+                seeds.stream(session.seed, "stated direction", name),
+                level,
+            )
+            for x in (score, -score)
+        )
+        if straight is None or turned is None or straight.shown or not turned.shown:
+            continue
+        end, other = ("higher", "lowest") if stated[name] > 0 else ("lower", "highest")
+        yield (
+            f"{name} is taken to be {end} for members, but at least "
+            f"{several(turned.exposed, 'member')} of {count(turned.n_in)} stand out by the {other} "
+            "numbers of all: check the direction, and that these members' values are those that "
+            "the model was trained with"
+        )
+
+
 _FEWEST_ALIKE = 4
 """Fewest shadow models whose own spread shows what is usual."""
 _USUAL = 0.15
@@ -652,14 +705,6 @@ def _places_of_rows(
         seen.append(normal_scores(values)[0][:, None])
     found = {"columns": np.column_stack(known)} if len(known) > 1 else {}
     return {**found, "numbers": np.column_stack(seen)}
-
-
-def _columns(target: ScoreTable, names: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
-    missing = [name for name in names if name not in target.columns]
-    if missing:
-        have = checks.short_list(target.columns) or "none"
-        raise InputError(f"no column {missing[0]!r}; the columns are: {have}")
-    return {name: target.columns[name] for name in names}
 
 
 def _directions(dealt: Sequence[Round], names: Sequence[str], stated: Mapping[str, int]) -> str:

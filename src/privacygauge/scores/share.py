@@ -223,12 +223,15 @@ def share_of_losses(
         ])  # fmt: skip
         found = float(excess[placebo].mean() - excess[mine].mean())
         spread = float(gaps.std(ddof=1)) * np.sqrt(1 + 1 / len(gaps))
-        among_models = float(student.sf((found - gaps.mean()) / spread, len(gaps) - 1))
-        rng = seeds.stream(seed, "share", "permutations")
-        drawn = rng.permuted(np.tile(excess, (_PERMUTATIONS, 1)), axis=1)
-        null = drawn[:, placebo].mean(axis=1) - drawn[:, mine].mean(axis=1)
-        among_records = (1 + int(np.count_nonzero(null >= found))) / (1 + _PERMUTATIONS)
-        p_value = max(among_models, among_records)
+        if spread > _TINY * float(np.abs(shadows).max()):
+            among_models = float(student.sf((found - gaps.mean()) / spread, len(gaps) - 1))
+            rng = seeds.stream(seed, "share", "permutations")
+            drawn = rng.permuted(np.tile(excess, (_PERMUTATIONS, 1)), axis=1)
+            null = drawn[:, placebo].mean(axis=1) - drawn[:, mine].mean(axis=1)
+            among_records = (1 + int(np.count_nonzero(null >= found))) / (1 + _PERMUTATIONS)
+            p_value = max(among_models, among_records)
+        else:
+            p_value = Skipped("p-value", "losses do not depend on the records that a model had")
     return TrainingShare(share, p_value, rates, k)
 
 

@@ -20,6 +20,22 @@ _LEAST = 1e-12
 """Floor of probabilities and norms before a logarithm or a division."""
 
 
+_SUM_ERROR = 0.01
+"""Largest distance of a sum of probabilities from 1; of many classes, half a cent of each."""
+
+
+def _finite(values: ArrayLike, name: str, axis: str = "row") -> Floats:
+    """Return an array of finite numbers, (n, ...); `axis` names its first axis in messages."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers, got {given.dtype}")
+    if not np.isfinite(given).all():
+        place = tuple(np.argwhere(~np.isfinite(given))[0].tolist())
+        where = f" in {axis} {place[0]}" if place else ""
+        raise InputError(f"{name} must be finite, got {given[place]}{where}")
+    return given.astype(np.float64)
+
+
 def answers(probabilities: ArrayLike, temperature: float = 1.0) -> dict[str, Floats]:
     """Return numbers of a classifier's answers that need no true class, (n,) each.
 
@@ -45,9 +61,21 @@ def answers(probabilities: ArrayLike, temperature: float = 1.0) -> dict[str, Flo
     >>> answers([[0.5, 0.5], [0.8, 0.2]])["entropy"].round(2).tolist()
     [0.69, 0.5]
     """
-    p = np.asarray(probabilities, np.float64)
+    p = _finite(probabilities, "probabilities")
+    checks.positive(temperature=temperature)
     if p.ndim != 2 or p.shape[1] < 2:
         raise InputError(f"probabilities must have the shape (n, k), k at least 2, got {p.shape}")
+    outside = (p < -_SUM_ERROR) | (p > 1 + _SUM_ERROR)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise InputError(f"probabilities must be in [0, 1], got {p[row, column]:g} in row {row}")
+    total = p.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(total - 1) > max(_SUM_ERROR, _SUM_ERROR / 2 * p.shape[1]))
+    if len(wrong):
+        raise InputError(
+            f"probabilities must sum to 1, row {wrong[0]} sums to {total[wrong[0]]:g}: give the "
+            "softmax of logits"
+        )
     logs = np.log(np.maximum(p, _LEAST)) / temperature
     logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
     top = np.sort(logs, axis=1)
@@ -57,6 +85,14 @@ def answers(probabilities: ArrayLike, temperature: float = 1.0) -> dict[str, Flo
         "margin": top[:, -1] - top[:, -2],
         "entropy": -(np.exp(logs) * logs).sum(axis=1),
     }
+
+
+def _at_least_0(values: ArrayLike, name: str, length: int | None = None) -> Floats:
+    found = checks.floats(values, name, length=length)
+    if (negative := np.flatnonzero(found < 0)).size:
+        row = int(negative[0])
+        raise InputError(f"{name} must be at least 0, got {found[row]:g} in row {row}")
+    return found
 
 
 def survival(
@@ -100,8 +136,10 @@ def survival(
     >>> made["martingale"].round(2).tolist()
     [0.67, 0.17, -0.83]
     """
-    t = checks.floats(time, "time")
+    t = _at_least_0(time, "time")
     n = len(t)
+    if not n:
+        raise InputError("time holds no records")
     e = checks.bools(event, "event", length=n)
     r = checks.floats(risk, "risk", length=n)
     # At each event time: events, and the sum of the hazards of those still at risk.
@@ -112,7 +150,7 @@ def survival(
     events = np.bincount(index, weights=e, minlength=len(grid))
     steps = events / at_risk
     breslow = weight * np.cumsum(steps)[index]
-    own = breslow if hazard is None else checks.floats(hazard, "hazard", length=n)
+    own = breslow if hazard is None else _at_least_0(hazard, "hazard", length=n)
     own = np.maximum(own, _LEAST)
     martingale = e - own
     # The step of the baseline at a person's own time, spread over the gap before it.
@@ -160,13 +198,14 @@ def series(
     >>> float(made["mse"][0].round(3)), float(made["trend"][0].round(3))
     (0.333, 0.444)
     """
+    checks.at_least(0, season=season)
     if len(true) != len(predicted):
         raise InputError(f"as many predicted as true series are needed, got {len(predicted)} and "
                          f"{len(true)}")  # fmt: skip
     rows = []
     for number, (one, other) in enumerate(zip(true, predicted, strict=True)):
-        own = np.asarray(one, np.float64)
-        said = np.asarray(other, np.float64)
+        own = _finite(one, f"true series {number}", "step")
+        said = _finite(other, f"predicted series {number}", "step")
         if own.shape != said.shape or own.ndim not in (1, 2) or not len(own):
             raise InputError(
                 f"series {number} must have the shape (t,) or (t, c) twice, got {own.shape} and "
@@ -221,15 +260,25 @@ def items(scores: ArrayLike, own: Sequence[ArrayLike]) -> dict[str, Floats]:
     """
     from scipy.stats import rankdata
 
-    s = np.asarray(scores, np.float64)
+    s = _finite(scores, "scores")
     if s.ndim != 2 or len(own) != len(s):
         raise InputError(
             f"scores must have a row per person, ({len(own)}, m), got the shape {s.shape}"
         )
     found: dict[str, list[float]] = {"gap": [], "rank": [], "top": []}
     for number, (row, mine) in enumerate(zip(s, own, strict=True)):
+        given = np.asarray(mine)
+        if given.dtype.kind == "b":
+            raise InputError(
+                f"person {number}: own must hold numbers of items, got bool: give "
+                "np.flatnonzero(own)"
+            )
+        theirs = checks.integers(given, f"person {number}: items")
+        if len(theirs) and not 0 <= theirs.min() <= theirs.max() < len(row):
+            wrong = theirs[(theirs < 0) | (theirs >= len(row))][0]
+            raise InputError(f"person {number}: items must be in 0..{len(row) - 1}, got {wrong}")
         chosen = np.zeros(len(row), np.bool_)
-        chosen[np.asarray(mine, np.int64)] = True
+        chosen[theirs] = True
         n_own = int(chosen.sum())
         n_other = len(row) - n_own
         if not n_own or not n_other:
@@ -264,7 +313,7 @@ def view_similarity(embeddings: ArrayLike) -> dict[str, Floats]:
     >>> view_similarity([[[1.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.0]]])["similarity"].round(2).tolist()
     [0.33]
     """
-    z = np.asarray(embeddings, np.float64)
+    z = _finite(embeddings, "embeddings", "view")
     if z.ndim != 3 or len(z) < 2:
         raise InputError(f"embeddings must have the shape (v, n, d), v at least 2, got {z.shape}")
     z = z / np.maximum(np.linalg.norm(z, axis=2, keepdims=True), _LEAST)
@@ -313,8 +362,11 @@ def denoising(
         noise which the model sees at step 0 (Kong et al. 2024); and ``secmi``, the error after a
         deterministic step ahead and back (Duan et al. 2023).
     """
-    clean = np.asarray(x, np.float64)
+    clean = _finite(x, "x")
     share = checks.floats(kept, "kept")
+    if (wrong := np.flatnonzero((share <= 0) | (share > 1))).size:
+        row = int(wrong[0])
+        raise InputError(f"kept must be in (0, 1], got {share[row]:g} in row {row}")
     checks.at_least(1, draws=draws)
     for step in steps:
         if not 1 <= step < len(share):

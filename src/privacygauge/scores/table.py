@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import number_units
 from privacygauge.datasets.canary_scores import ARRAYS
 from privacygauge.datasets.columns import NAMING, membership_in
+from privacygauge.datasets.parsing import amounts_of, is_number
 from privacygauge.datasets.reading import CSV, FrameLike, plain_array, read_content
 from privacygauge.errors import InputError
 
@@ -73,9 +74,29 @@ class ScoreTable:
     """Those of `columns` that describe the records as numbers."""
     notes: tuple[str, ...] = ()
     """Remarks on how the table was read."""
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are not among the further ones, and what each says, as messages put it."""
 
     def __len__(self) -> int:
         return len(self.member)
+
+    def further(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+        """Return some of the further columns, by name.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name.
+        """
+        for name in names:
+            if name not in self.columns:
+                have = checks.short_list(self.columns) or "none"
+                if name in self.meanings:
+                    fault = f"column {name!r} {self.meanings[name]}: name a further column"
+                else:
+                    fault = f"no column {name!r}"
+                raise InputError(f"{fault}; the columns are: {have}")
+        return {name: self.columns[name] for name in names}
 
     @property
     def units(self) -> Ints:
@@ -182,9 +203,20 @@ def _column_of_names(columns: Collection[str], names: tuple[str, ...]) -> str | 
     return next(exact, next((x for n in names for x in columns if x.lower() == n), None))
 
 
+def _numbers(given: ArrayLike, what: str, length: int) -> NDArray[Any]:
+    """Return a column of numbers; texts are refused by the first that is not a number."""
+    column = checks.vector(given, what, length=length)
+    if column.dtype.kind not in "OSU":
+        return column
+    for row, value in enumerate(column.tolist()):
+        if not is_number(str(value)):
+            raise InputError(f"{what} must hold numbers, got {value!r:.60} in row {row}")
+    return column.astype(np.float64)
+
+
 def _score(given: NDArray[Any], what: str, length: int) -> Floats:
     """Return a column of scores; only their order counts, so that any large number is an end."""
-    column = checks.vector(given, what, length=length)
+    column = _numbers(given, what, length)
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         row = int(np.flatnonzero(~np.isfinite(column))[0])
         way_out = "leave its records out"
@@ -221,8 +253,16 @@ def _table(
         )
     identity = _column_of_names(arrays, _ID)
     taken = {bits, identity, of_groups, of_units}
-    meanings = {bits: "says who is a member", identity: "names the record"}
-    meanings |= {of_units: "names the person behind the record"}
+    is_member = {} if bits is None else {bits: "says who is a member"}
+    for chosen, role in ((roles.unit, "names no person"), (roles.group, "is no group")):
+        if chosen in is_member:
+            raise InputError(
+                f"{name}: column {chosen!r} {is_member[chosen]}, so that it {role}: name another"
+            )
+    names_record = {} if identity is None else {identity: "names the record"}
+    of_group = {} if of_groups is None else {of_groups: "names the record's group"}
+    person = {} if of_units is None else {of_units: "names the person behind the record"}
+    meanings = {**of_group, **is_member, **names_record, **person}
     for column in asked:
         if column in meanings:
             raise InputError(
@@ -231,6 +271,18 @@ def _table(
             )
     notes: list[str] = []
     others = {key: x for key, x in arrays.items() if key not in taken}
+    for key, written in others.items():
+        if written.dtype.kind not in "OSU" or written.ndim != 1:
+            continue
+        import pandas as pd
+
+        amounts = amounts_of(pd.Series(written.astype(object)))
+        if amounts is not None:
+            first = next(text for text in written.tolist() if isinstance(text, str))
+            others[key] = amounts
+            notes.append(
+                f"the column {key!r} holds amounts, such as {first!r}: they are read as numbers"
+            )
     if not asked:
         numbers = [
             key for key, x in others.items() if x.dtype.kind in "iuf" and key not in roles.features
@@ -249,10 +301,17 @@ def _table(
                 f"{name}: name the columns of numbers to attack (--score, scores=); columns of "
                 f"numbers are: {checks.short_list(numbers) or 'none'}"
             )
+    meanings |= dict.fromkeys(asked, "is attacked as a score")
+    for column in roles.features:
+        if column in meanings:
+            raise InputError(
+                f"{name}: column {column!r} {meanings[column]}, so that it is no feature: name "
+                "columns of numbers that describe the record (--feature, features=)"
+            )
     length = len(arrays[asked[0]])
     if not length:
         raise InputError(f"{name} holds no records")
-    values = np.column_stack([_score(arrays[x], f"{name}: column {x!r}", length) for x in asked])
+    values = np.column_stack([_score(others[x], f"{name}: column {x!r}", length) for x in asked])
     member = np.zeros(length, np.bool_)
     if bits is not None:
         found, said = members_of(arrays[bits], bits, name)
@@ -290,7 +349,8 @@ def _table(
             checks.characters(checks.vector(given, what, length=length), what)
         )
     for key in roles.features:
-        checks.floats(columns[key], f"{name}: feature {key!r}", length=length)
+        what = f"{name}: feature {key!r}"
+        columns[key] = checks.floats(_numbers(columns[key], what, length), what)
     return ScoreTable(
         values=checks.frozen(values),
         names=tuple(asked),
@@ -303,6 +363,7 @@ def _table(
         columns=MappingProxyType(columns),
         features=roles.features,
         notes=tuple(notes),
+        meanings=MappingProxyType(meanings),
     )
 
 

@@ -296,7 +296,7 @@ class ClassifierOptions(PredictionOptions):
         # Before the game is dealt, since its parts keep the rows of a person together.
         owned = settle_units(target, drawn=self.drawn, features=x)
         target = owned.target
-        game = PredictionGame(target, shadow, x, known)
+        game = PredictionGame(target, shadow, x, known, together=owned.together)
         rounds = game.deal(1, seeds.stream(session.seed, "deal"))
         comparison, unused = comparison_of(
             rounds, owned, session.seed, session.level, features=x, drawn=self.drawn

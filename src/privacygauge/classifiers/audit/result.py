@@ -29,6 +29,7 @@ from privacygauge.report.numbers import (
     key,
     percent,
     percent_estimate,
+    plain,
     rate,
 )
 from privacygauge.report.reported import Reported
@@ -62,6 +63,9 @@ RISK_TERMS = {
 }
 """Explanations of the terms that concern the risk score."""
 
+_BY_RISK = "privacy risk score"
+"""Name of the score that ranks the riskiest records, as a rule."""
+
 _CLASSES = 60
 """Largest number of classes shown, those of the highest risk."""
 
@@ -91,7 +95,11 @@ class AttackAudit(AttackFindings, plots.RankedRecords, Reported):
 
     @property
     def riskiest(self) -> Riskiest:
-        """The most vulnerable members; by the risk score where no models rank the records."""
+        """The most vulnerable members; by the risk score where no models rank the records.
+
+        By the attack that found the few members that stand out where the risk score ranks others
+        first, as with a direction that was given the wrong way round.
+        """
         ranking = self.records.vulnerability
         if ranking is not None:
             # Models with and without each record rank them.
@@ -99,7 +107,16 @@ class AttackAudit(AttackFindings, plots.RankedRecords, Reported):
                 self.records, ranking.attack, ranking.value, members=True
             )
         assert self.records.risk is not None  # every record has one
-        return records.riskiest_records(self.records, "privacy risk score", self.records.risk)
+        found = records.riskiest_records(self.records, _BY_RISK, self.records.risk)
+        few = None if self.questions is None else self.questions.tail
+        if few is not None and few.shown:
+            by_attack = records.riskiest_records(
+                self.records, few.attack, self.records.scores[few.attack]
+            )
+            first, others = (x.rows[: few.top] for x in (by_attack, found))
+            if 2 * np.count_nonzero(np.isin(first, others)) < len(first):
+                return by_attack
+        return found
 
     @property
     def stands_out(self) -> bool:
@@ -290,7 +307,14 @@ def riskiest_blocks(found: Riskiest) -> Iterator[Block]:
     """Yield the table of the riskiest records, and the meaning of its order."""
     hidden = "" if found.records.contents else "; their contents are not in this file"
     shown = found.records.vulnerability
-    if shown is None:
+    if shown is None and found.by != _BY_RISK:
+        yield text(
+            f"Ordered by the scores of {plain(found.by)}, which found the members that stand out; "
+            "the privacy risk score ranks others first. Records are named by id"
+            f"{hidden}. A non-member in this list is a false alarm."
+        )
+        yield records.table(found, "Records by falling score", member=True)
+    elif shown is None:
         yield text(
             f"Ordered by {found.by}, that is, by how confident the model is of them. This is not a "
             "ranking of vulnerability, and shows of no single person that they are at risk: no "

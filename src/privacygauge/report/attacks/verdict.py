@@ -168,6 +168,9 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         verb = "stands out" if asked.exposed == 1 else "stand out"
         exposed = f"at least {several(asked.exposed, 'member')} {verb} among all records"
         headline = f"{grade.word.capitalize()} leak: {exposed}"
+        # A group as grave as the few is named beside them.
+        if grade == worst:
+            headline += f"; among records with {group_label(groups[0])} {_told_apart(groups[0])}"
     else:
         question = "groups"
         first = groups[0]
