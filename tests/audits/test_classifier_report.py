@@ -172,7 +172,9 @@ def test_the_gate_names_what_the_report_measures(findings):
     assert report.main.name == "accuracy"
     assert numbers["accuracy"] == max(e.accuracy.value for e in every)
     assert numbers["accuracy.low"] == findings.headline.accuracy.low
-    assert numbers["auc.low"] == max(e.auc.low for e in every)
+    # Corrected for the choice among attacks, as the accuracy's limit is.
+    assert numbers["auc.low"] == findings.headline.auc.low < max(e.auc.low for e in every)
+    assert numbers["auc"] == max(e.auc.value for e in every)
     assert numbers["advantage"] == max(e.advantage.value for e in every)
     assert numbers["tpr@0.001"] == max(e.tpr_at_fpr[2].estimate.value for e in every)
     assert numbers["epsilon"] == numbers["epsilon.low"] == findings.headline.epsilon.low

@@ -496,3 +496,18 @@ def test_a_score_forms_no_groups():
     alone = pg.audit_scores(table)
     assert not alone.slices.slices
     assert "Groups of records" not in alone.to_html()
+
+
+def test_the_page_and_limits_allow_for_the_choice_among_attacks():
+    for seed in range(times(8)):
+        table, shadows = numbers(seed, models=4, effect=0.2)
+        found = pg.audit_scores(table, shadows, lower=("score",), seed=seed)
+        measures = {x.name: x.found for x in found.report().measures}
+        assert measures["strongest-auc"] == found.headline.auc
+        alone = max(one.auc.low for one in found.evaluations)
+        # Corrected for the choice, and that of the best ranking.
+        assert found.headline.auc.low <= measures["auc"].low < alone
+        assert measures["auc"].value == max(one.auc.value for one in found.evaluations)
+        right = measures["accuracy"]
+        assert measures["advantage"].low == pytest.approx(2 * right.low - 1)
+        assert "those of guesses and pairs allow" in found.to_html()

@@ -66,6 +66,9 @@ class Headline:
     """Level of each single interval at which all attacks' are jointly valid, in (0, 1)."""
     inverted: tuple[InvertedAttack, ...] = ()
     """Attacks that rank non-members above members, corrected for their number."""
+    auc_low: float = 0.0
+    """Highest lower limit of all attacks' AUCs, corrected for the choice among them; 0 for that of
+    `auc`."""
 
     @property
     def reached(self) -> AttackReach:

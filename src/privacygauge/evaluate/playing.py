@@ -252,6 +252,13 @@ def headline(
     everything = played if among is None else among
     each = simultaneous_level([(p, e.roc) for p, e in everything], 1 - (1 - level) * share)
     best, accuracy, area = furthest_attack(played, level, each)
+    # Another attack may have the better ranking. Intervals of each alone are narrower, so that few
+    # of the costly corrected ones are needed.
+    furthest = area.low
+    for own, evaluation in sorted(played, key=lambda one: -one[1].auc.low):
+        if evaluation.auc.low <= furthest:
+            break
+        furthest = max(furthest, auc(own.transcript, each, curve=evaluation.roc).low)
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     n_in, n_out = decisions.independent
@@ -275,6 +282,7 @@ def headline(
         epsilon_limit=limit,
         each=each,
         inverted=turned,
+        auc_low=furthest,
     )
 
 

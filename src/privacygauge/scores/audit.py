@@ -134,6 +134,24 @@ class ScoreAudit(AttackAudit):
     """Number of shadow models if the target and all of them give each record the same number,
     whatever records they were trained on; else 0."""
 
+    @property
+    def riskiest(self) -> records.Riskiest:
+        """The most vulnerable members; by the risk score where no models rank the records.
+
+        By the attack that found the few members that stand out where the risk score ranks others
+        first, as with a direction that was given the wrong way round.
+        """
+        found = super().riskiest
+        few = None if self.questions is None else self.questions.tail
+        if self.records.vulnerability is None and few is not None and few.shown:
+            by_attack = records.riskiest_records(
+                self.records, few.attack, self.records.scores[few.attack]
+            )
+            first, others = (x.rows[: few.top] for x in (by_attack, found))
+            if 2 * np.count_nonzero(np.isin(first, others)) < len(first):
+                return by_attack
+        return found
+
     def report(self) -> Report:
         """Return the report, as plain values."""
         a = self.attacks

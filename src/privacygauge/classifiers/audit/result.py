@@ -95,11 +95,7 @@ class AttackAudit(AttackFindings, plots.RankedRecords, Reported):
 
     @property
     def riskiest(self) -> Riskiest:
-        """The most vulnerable members; by the risk score where no models rank the records.
-
-        By the attack that found the few members that stand out where the risk score ranks others
-        first, as with a direction that was given the wrong way round.
-        """
+        """The most vulnerable members; by the risk score where no models rank the records."""
         ranking = self.records.vulnerability
         if ranking is not None:
             # Models with and without each record rank them.
@@ -107,16 +103,7 @@ class AttackAudit(AttackFindings, plots.RankedRecords, Reported):
                 self.records, ranking.attack, ranking.value, members=True
             )
         assert self.records.risk is not None  # every record has one
-        found = records.riskiest_records(self.records, _BY_RISK, self.records.risk)
-        few = None if self.questions is None else self.questions.tail
-        if few is not None and few.shown:
-            by_attack = records.riskiest_records(
-                self.records, few.attack, self.records.scores[few.attack]
-            )
-            first, others = (x.rows[: few.top] for x in (by_attack, found))
-            if 2 * np.count_nonzero(np.isin(first, others)) < len(first):
-                return by_attack
-        return found
+        return records.riskiest_records(self.records, _BY_RISK, self.records.risk)
 
     @property
     def stands_out(self) -> bool:

@@ -57,7 +57,7 @@ def intro(a: Attacks) -> str:
     """Return the sentences above the cards."""
     n = len(a.evaluations)
     small = f"Small figures are {rate(a.level)} intervals"
-    allows = f"; that of the right guesses allows for the choice among {n} attacks"
+    allows = f"; those of guesses and pairs allow for the choice among {n} attacks"
     return f"Of the strongest attack, {a.best.title}. {small}{allows if n > 1 else ''}."
 
 
@@ -65,10 +65,10 @@ def highest(a: Attacks) -> Iterator[Measure]:
     """Yield the highest numbers over all attacks, to which limits apply, without cards.
 
     ``accuracy``, ``advantage``, ``auc``, and ``tpr@`` for each of `GATED_RATES`. Value and lower
-    limit are each the highest over all attacks, except for the accuracy: its interval is the
-    headline's, corrected for the choice among attacks. If an attack's ranking supports a higher
-    accuracy than all guesses, accuracy and advantage are at least that, so that no limit is kept
-    because a threshold did not carry over.
+    limit are each the highest over all attacks. Lower limits of accuracy, advantage and AUC are
+    corrected for the choice among attacks. If an attack's ranking supports a higher accuracy than
+    all guesses, accuracy and advantage are at least that, so that no limit is kept because a
+    threshold did not carry over.
     """
     found = a.headline.reached
     value = max(x.value for x in (found.accuracy, *(e.accuracy for e in a.evaluations)))
@@ -79,11 +79,14 @@ def highest(a: Attacks) -> Iterator[Measure]:
     yield Measure("accuracy", label, right, shown, guessing=GUESSING, card=False)
     ranked = [advantage_of(found.accuracy)] if found.by_ranking else []
     every = [*ranked, *(e.advantage for e in a.evaluations)]
+    low = advantage_of(found.accuracy).low
+    every = [replace(x, low=min(x.low, low)) for x in every]
     label = "Highest advantage of all attacks"
     yield highest_of(
         "advantage", label, found=every, show=percent_estimate, guessing="0%", missing=_NO_ATTACK
     )
-    every = [e.auc for e in a.evaluations]
+    low = a.headline.auc_low or a.headline.auc.low
+    every = [replace(e.auc, low=min(e.auc.low, low)) for e in a.evaluations]
     label = "Highest AUC of all attacks"
     yield highest_of(
         "auc", label, found=every, show=decimal_estimate, guessing="0.5", missing=_NO_ATTACK
@@ -267,7 +270,7 @@ def cards(a: Attacks) -> Iterator[Measure]:
     which is a single bound for all attacks.
     """
     right = a.headline.accuracy
-    auc = a.best.auc
+    auc = a.headline.auc
     text = "Members and non-members equally often. Guessing gives 50%. Balanced accuracy."
     label = "Right guesses"
     shown = percent_estimate(right)
