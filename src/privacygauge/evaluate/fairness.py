@@ -52,7 +52,7 @@ _PRIOR = 2.0
 """Prior rows in each group, split by the overall share of members, so that rare groups carry little
 evidence."""
 
-_STRATA = (20, 40, 80, 160)
+_STRATA = (20, 40, 80, 160, 320, 640)
 """Numbers of strata of the score, tried in turn until the blind attacker fails inside them. Five
 would remove nine tenths of a difference (Rosenbaum and Rubin 1984), but in large files an attack
 sees the rest."""
@@ -70,6 +70,9 @@ _TRIGGER = 4
 
 _SURELY = 25
 """Divisor of the error in the test that the sides are twins."""
+
+_NO_GAP = 0.25
+"""Gap in a column that differs, in half-widths of its interval, that tells no attack anything."""
 
 _FARTHEST = 8.0
 """Standard deviations beyond which a normal distribution has negligible mass."""
@@ -319,24 +322,36 @@ def compare(
         return Comparison(
             state="different", compared=usable, blind=first, left=None, differences=differences
         )
-    # Cross-fitted propensity scores: mean log-odds of the blind attackers, (n,).
     fold = folds_of(unit, secret, N_FOLDS, rng)
-    score = np.zeros(len(secret))
-    learners = _learners(matched)
-    for part in range(N_FOLDS):
-        others = fold != part
-        judged = fold == part
-        # No ranks here: log-odds of models fitted on four fifths of the same rows share one scale.
-        score[judged] = np.mean([f(matched, secret, others, judged) for f in learners], axis=0)
-    # The first stratification inside which the blind attacker fails is taken.
-    for strata in _strata(matched, score, len(secret)):
-        # Non-members in the stratum of each row: enough of them for most of the members.
-        alike = np.bincount(strata, ~secret)[strata]
-        if np.mean(alike[secret] >= _FEWEST_ALIKE) < ENOUGH:
-            continue
-        kept = _balance_strata(strata, secret, unit, rng)
-        if min(checks.n_distinct(unit[kept & side]) for side in (secret, ~secret)) < FEWEST:
-            continue
+    ordered = _in_order(known, differences)
+    apart = {one.column: matched[one.column] for one in differences if one.column in matched}
+    of_groups = [_propensity({name: code}, secret, fold) for name, code in apart.items()]
+    # An order may be left either way, and at its ends. Log-odds come out below 1/2 where their
+    # groups are matched, as folds differ by chance.
+    ends = np.abs(rankdata(ordered, axis=0) / len(secret) - 0.5)
+    orders = np.column_stack([ordered, -ordered, ends, -ends, *of_groups])
+    # By the score of all columns and, where that leaves a gap, of those that differ alone: columns
+    # that say nothing add noise to the score, in which the others get lost.
+    tried = []
+    for some in (matched, apart) if 0 < len(apart) < len(matched) else (matched,):
+        # A single column that has an order is finer than its groups.
+        alone = len(some) == 1 and ordered.shape[1] == 1
+        score = ordered[:, 0] if alone else _propensity(some, secret, fold)
+        for strata in _strata(some, score, len(secret)):
+            # Non-members in the stratum of each row: enough of them for most of the members.
+            alike = np.bincount(strata, ~secret)[strata]
+            if np.mean(alike[secret] >= _FEWEST_ALIKE) < ENOUGH:
+                continue
+            kept = _balance_strata(strata, secret, unit, rng)
+            if min(checks.n_distinct(unit[kept & side]) for side in (secret, ~secret)) < FEWEST:
+                continue
+            # Bonferroni over the columns that differ.
+            each = 1 - (1 - level) / max(len(apart), 1)
+            gap = _gap(orders[kept], secret[kept], unit=unit[kept], level=each)
+            if gap < 1:
+                tried.append((max(gap, _NO_GAP), kept, secret & (alike < _FEWEST_ALIKE)))
+    # Of those with the smallest gap, the first inside which the blind attacker fails is taken.
+    for _, kept, unlike in sorted(tried, key=lambda one: one[0]):
         again = _blind(
             {name: code[kept] for name, code in columns.items()},
             secret[kept],
@@ -351,12 +366,39 @@ def compare(
                 blind=first,
                 left=again,
                 differences=differences,
-                alone=secret & (alike < _FEWEST_ALIKE),
-                ordered=_in_order(known, differences),
+                alone=unlike,
+                ordered=ordered,
             )
     return Comparison(
         state="different", compared=usable, blind=first, left=None, differences=differences
     )
+
+
+def _propensity(columns: Mapping[str, Ints], secret: Bools, fold: Ints) -> Floats:
+    """Return cross-fitted propensity scores: mean log-odds of the blind attackers, (n,)."""
+    score = np.zeros(len(secret))
+    for part in range(N_FOLDS):
+        others = fold != part
+        judged = fold == part
+        # No ranks here: log-odds of models fitted on four fifths of the same rows share one scale.
+        score[judged] = np.mean(
+            [learner(columns, secret, others, judged) for learner in _learners(columns)], axis=0
+        )
+    return score
+
+
+def _gap(orders: Floats, secret: Bools, unit: Ints, level: float) -> float:
+    """Return the largest excess of members in the orders, (n, d), 1 if an interval excludes chance.
+
+    What a blind attacker cannot see, as it searches many columns, an attack may whose answers
+    follow the very column. Records that were matched well have less of a gap than chance leaves.
+    """
+    widest = 0.0
+    for order in orders.T:
+        if not tied(order):
+            area = auc(Transcript(order, secret, unit=unit), level)
+            widest = max(widest, (area.value - 0.5) / max((area.high - area.low) / 2, 1e-12))
+    return widest
 
 
 def _in_order(known: Mapping[str, NDArray[Any]], differences: tuple[Difference, ...]) -> Floats:
