@@ -229,7 +229,7 @@ def test_a_leak_beside_drift_is_found_however_many_columns_say_nothing(noise):
 @pytest.mark.parametrize("signal", [np.abs, np.square, np.positive])
 @pytest.mark.parametrize("fit", ["Gaussian process", "least squares"])
 def test_a_model_that_fits_its_members_exactly_is_a_large_leak(fit, signal):
-    """Members' residuals are the last bits of numbers: they tell by their size, not their digits."""
+    """Members' residuals are last bits of numbers: they tell by their size, not their digits."""
     rng = np.random.default_rng(0)
     columns, model = {
         "Gaussian process": (3, GaussianProcessRegressor(optimizer=None)),
