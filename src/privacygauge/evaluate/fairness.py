@@ -72,7 +72,9 @@ _SURELY = 25
 """Divisor of the error in the test that the sides are twins."""
 
 _NO_GAP = 0.25
-"""Gap in a column that differs, in half-widths of its interval, that tells no attack anything."""
+_MOST_GAP = 0.5
+"""Gaps that matching may leave in a column that differs, in half-widths of its interval: one that
+tells no attack anything, and the largest."""
 
 _MOST_CHECKED = 20
 """Most columns whose gaps are measured after matching, those that differ most first."""
@@ -359,7 +361,7 @@ def compare(
                     area = auc(Transcript(order[kept], secret[kept], unit=unit[kept]), each)
                     excess = abs(area.value - 0.5) if either_way else area.value - 0.5
                     widest = max(widest, excess / max((area.high - area.low) / 2, 1e-12))
-            if widest < 1:
+            if widest < _MOST_GAP:
                 tried.append((widest, kept, secret & (alike < _FEWEST_ALIKE)))
     # Of those with the smallest gap, the first inside which the blind attacker fails is taken.
     for _, kept, unlike in sorted(tried, key=lambda one: one[0]):
