@@ -553,15 +553,24 @@ def _learners(
 
 
 def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:
-    """Return naive Bayes log-odds of each asked row: the sum over columns, as if independent."""
+    """Return naive Bayes log-odds of each asked row: the sum over columns, as if independent.
+
+    Each column's are shrunk by the share of its chi-squared statistic that chance explains, its
+    degrees of freedom: otherwise columns that say nothing add noise, in which the others get lost.
+    """
     total = np.zeros(int(np.count_nonzero(asked)))
     share = int(np.count_nonzero(secret & known)) / max(int(np.count_nonzero(known)), 1)
     for code in columns.values():
         n = int(code.max()) + 1
+        inside, outside = (np.bincount(code[known & side], minlength=n) for side in (secret, ~secret))
+        expected = share * (inside + outside)
+        seen = expected > 0
+        statistic = np.sum((inside - expected)[seen] ** 2 / (1 - share) / expected[seen])
+        chance = min(1.0, float((np.count_nonzero(seen) - 1) / max(statistic, 1e-12)))
         # A prior in proportion to the sides: a rare value says little, and nothing is infinite.
-        inside = np.bincount(code[known & secret], minlength=n) + _PRIOR * share
-        outside = np.bincount(code[known & ~secret], minlength=n) + _PRIOR * (1 - share)
-        total += (np.log(inside / share) - np.log(outside / (1 - share)))[code[asked]]
+        found = np.log((inside + _PRIOR * share) / share)
+        found -= np.log((outside + _PRIOR * (1 - share)) / (1 - share))
+        total += (1 - chance) * found[code[asked]]
     return total
 
 
