@@ -74,7 +74,10 @@ _SURELY = 25
 _NO_GAP = 0.25
 _MOST_GAP = 0.5
 """Gaps that matching may leave in a column that differs, in half-widths of its interval: one that
-tells no attack anything, and the largest."""
+tells no attack anything, and the largest; twice as much at an end of the column."""
+
+_END = 0.1
+"""Share of the rows at each end of a column."""
 
 _MOST_CHECKED = 20
 """Most columns whose gaps are measured after matching, those that differ most first."""
@@ -330,12 +333,16 @@ def compare(
     fold = folds_of(unit, secret, N_FOLDS, rng)
     ordered = _in_order(known, differences)
     apart = {one.column: matched[one.column] for one in differences if one.column in matched}
-    # An order may be left either way, and at its ends. Log-odds of groups rank members first, and
-    # where groups are matched rather last, as folds differ by chance.
-    ranks = rankdata(ordered[:, :_MOST_CHECKED], axis=0) / len(secret)
-    orders = [(order, True) for order in (*ranks.T, *np.abs(ranks - 0.5).T)]
+    # Orders in which the sides may still lie apart: those of columns, either way, in all rows and
+    # at both ends; and log-odds of groups, which rank members first, and where groups are matched
+    # rather last, as folds differ by chance.
+    everyone = np.ones(len(secret), np.bool_)
+    orders = []
+    for rank in (rankdata(ordered[:, :_MOST_CHECKED], axis=0) / len(secret)).T:
+        orders.append((rank, everyone, True))
+        orders += [(rank, end, True) for end in (rank < _END, rank > 1 - _END)]
     for name in [*apart][:_MOST_CHECKED]:
-        orders.append((_propensity({name: apart[name]}, secret, fold), False))
+        orders.append((_propensity({name: apart[name]}, secret, fold), everyone, False))
     # Bonferroni over the columns that differ.
     each = 1 - (1 - level) / max(min(len(apart), _MOST_CHECKED), 1)
     # By the score of all columns and, where that leaves a gap, of those that differ alone: columns
@@ -356,11 +363,14 @@ def compare(
             # A blind attacker searches many columns, and overlooks what an attack sees whose
             # answers follow the very column. So each is asked, in half-widths of its interval.
             widest = _NO_GAP
-            for order, either_way in orders:
-                if not tied(order[kept]):
-                    area = auc(Transcript(order[kept], secret[kept], unit=unit[kept]), each)
-                    excess = abs(area.value - 0.5) if either_way else area.value - 0.5
-                    widest = max(widest, excess / max((area.high - area.low) / 2, 1e-12))
+            for order, part, either_way in orders:
+                rows = kept & part
+                if tied(order[rows]) or secret[rows].all() or not secret[rows].any():
+                    continue
+                area = auc(Transcript(order[rows], secret[rows], unit=unit[rows]), each)
+                excess = abs(area.value - 0.5) if either_way else area.value - 0.5
+                wide = area.high - area.low if part is not everyone else (area.high - area.low) / 2
+                widest = max(widest, excess / max(wide, 1e-12))
             if widest < _MOST_GAP:
                 tried.append((widest, kept, secret & (alike < _FEWEST_ALIKE)))
     # Of those with the smallest gap, the first inside which the blind attacker fails is taken.
@@ -562,7 +572,9 @@ def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: B
     share = int(np.count_nonzero(secret & known)) / max(int(np.count_nonzero(known)), 1)
     for code in columns.values():
         n = int(code.max()) + 1
-        inside, outside = (np.bincount(code[known & side], minlength=n) for side in (secret, ~secret))
+        inside, outside = (
+            np.bincount(code[known & side], minlength=n) for side in (secret, ~secret)
+        )
         expected = share * (inside + outside)
         seen = expected > 0
         statistic = np.sum((inside - expected)[seen] ** 2 / (1 - share) / expected[seen])
