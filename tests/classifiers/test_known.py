@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.classifiers.known import _continues_a_trend, _dependence, _placebo
+from privacygauge.classifiers.known import (
+    _continues_a_trend,
+    _dependence,
+    _placebo,
+    digits_differ,
+)
 from privacygauge.core.release import Worlds
 from tests.classifiers.made import made_up
 
@@ -73,3 +78,47 @@ def test_a_feature_made_from_the_answers_hides_no_leak(made):
     assert "'feature 0'" in verdict.headline or any(
         "that is the leak" in text for text in verdict.sentences
     )
+
+
+WRITTEN = {
+    "two decimals": lambda x: x.round(2),
+    "six decimals": lambda x: x.round(6),
+    "six digits": lambda x: np.array([float(f"{value:.6g}") for value in x]),
+    "32 bits": lambda x: x.astype(np.float32).astype(np.float64),
+    "16 bits": lambda x: x.astype(np.float16).astype(np.float64),
+}
+
+
+@pytest.mark.parametrize("leak", [1.0, 0.5, 0.1])
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_side_that_was_written_with_fewer_digits_is_seen_beside_any_leak(written, leak):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        member = rng.random(N) < 0.5
+        loss = rng.exponential(size=N) * np.where(member, leak, 1)
+        for values in (loss, np.exp(-loss), loss * np.sign(rng.normal(size=N))):
+            assert digits_differ(values, member) is None
+            for side in (member, ~member):
+                short = np.where(side, WRITTEN[written](values), values)
+                assert digits_differ(short, member) is not None
+
+
+@pytest.mark.parametrize("offset", [1.0, 100.0, 1e6])
+@pytest.mark.parametrize(
+    "signal",
+    [
+        np.abs,
+        np.square,
+        np.positive,
+        lambda x: np.exp(-(x**2)),
+        lambda x: 0.5 - x**2,
+        lambda x: -np.log1p(x**2),
+    ],
+)
+def test_last_bits_of_a_model_that_fits_its_members_exactly_are_no_digits(offset, signal):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        member = rng.random(N) < 0.5
+        truth = offset * (1 + rng.random(N))
+        error = np.where(member, 1e-14, 0.3) * offset * rng.normal(size=N)
+        assert digits_differ(signal((truth + error) - truth), member) is None

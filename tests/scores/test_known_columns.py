@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import rankdata
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 import privacygauge as pg
@@ -144,3 +147,135 @@ def test_what_the_model_answered_is_not_known_beside_the_truth(name):
     beside = pg.audit_scores({**told, "y_true": y, name: answers}, **options)
     found, wanted = (x.headline.reached.accuracy.value for x in (beside, alone))
     assert found > wanted - 0.02
+
+
+def drifted(
+    seed: int,
+    n: int = 2_000,
+    *,
+    noise: int,
+    causes: int = 1,
+    leak: float = 0.0,
+    wards: bool = False,
+) -> dict[str, np.ndarray]:
+    """Return losses that follow columns in which members lie apart, beside others of noise."""
+    rng = np.random.default_rng(seed)
+    member = rng.random(n) < 0.5
+    table = {"member": member}
+    log_loss = 0.3 * rng.normal(size=n) - leak * member
+    for number in range(causes):
+        drift = rng.normal(size=n) - 0.5 * member
+        if wards:
+            drift = np.digitize(drift, np.linspace(-1.5, 1.5, 7)).astype(np.float64) / 2
+        log_loss += drift
+        names = np.array([f"ward {name}" for name in "abcdefgh"])
+        table[f"cause {number}"] = names[(2 * drift).astype(int)] if wards else drift
+    for number in range(noise):
+        table[f"noise {number}"] = rng.normal(size=n)
+    return {**table, "loss": np.exp(log_loss)}
+
+
+def grades_of(games: int, features: tuple[str, ...] = (), **told) -> list[str]:
+    audits = (
+        pg.audit_scores(
+            drifted(seed, **told), scores=("loss",), lower=("loss",), features=features, seed=seed
+        )
+        for seed in range(3_000, 3_000 + games)
+    )
+    return [audit.report().verdict.grade.word for audit in audits]
+
+
+def gap_left(values: np.ndarray, member: np.ndarray, kept: np.ndarray) -> float:
+    """Return the gap of the ranks of two sides of kept rows, in standard errors of chance."""
+    rank = rankdata(values[kept]) / np.count_nonzero(kept)
+    inside = member[kept]
+    error = np.sqrt((1 / inside.sum() + 1 / (~inside).sum()) / 12)
+    return float((rank[inside].mean() - rank[~inside].mean()) / error)
+
+
+@pytest.mark.parametrize(("causes", "wards"), [(1, False), (2, False), (1, True)])
+def test_what_differs_is_matched_however_many_columns_say_nothing(causes, wards):
+    for seed in range(times(4)):
+        table = drifted(seed, noise=8, causes=causes, wards=wards)
+        member = table.pop("member")
+        loss = table.pop("loss")
+        found = compare(table, member, np.arange(len(member)), seeds.stream(seed, "blind"))
+        assert found.state == "matched"
+        # By what the answers follow, of which each cause has a share.
+        assert abs(gap_left(loss, member, found.compared)) < 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [2, 5, 8])
+@pytest.mark.parametrize(("causes", "wards"), [(1, False), (2, False), (1, True)])
+def test_drift_is_no_leak_beside_columns_that_say_nothing(noise, causes, wards):
+    grades = grades_of(times(8), noise=noise, causes=causes, wards=wards)
+    assert set(grades) <= set(QUIET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise", "n"), [(5, 2_000), (5, 8_000)])
+def test_drift_of_a_column_that_is_said_to_describe_records_is_no_leak(noise, n):
+    assert set(grades_of(times(4), ("cause 0",), noise=noise, n=n)) <= set(QUIET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0, 2, 5, 8])
+def test_a_leak_beside_drift_is_found_however_many_columns_say_nothing(noise):
+    grades = grades_of(times(8), noise=noise, leak=0.4)
+    assert not set(grades) & set(QUIET)
+
+
+@pytest.mark.parametrize("signal", [np.abs, np.square, np.positive])
+@pytest.mark.parametrize("fit", ["Gaussian process", "least squares"])
+def test_a_model_that_fits_its_members_exactly_is_a_large_leak(fit, signal):
+    """Members' residuals are last bits of numbers: they tell by their size, not their digits."""
+    rng = np.random.default_rng(0)
+    columns, model = {
+        "Gaussian process": (3, GaussianProcessRegressor(optimizer=None)),
+        "least squares": (400, LinearRegression()),
+    }[fit]
+    x = rng.normal(size=(300, columns))
+    y = np.round(np.exp(rng.normal(3, 1, 300)), 2)
+    member = rng.random(300) < 0.5
+    model.fit(x[member], y[member])
+    given = pg.audit_regressor(None, x, y, fitted=pg.Fitted(model, member))
+    told = {"residual": signal(model.predict(x) - y), "member": member}
+    lower = () if signal is np.positive else ("residual",)
+    for found in (given, pg.audit_scores(told, lower=lower)):
+        assert found.report().verdict.grade == LARGE
+
+
+EXACT = {
+    "loss of 0": (0.0, lambda loss: loss),
+    "loss of rounding errors": (1e-15, lambda loss: loss),
+    "likelihood of 1": (0.0, lambda loss: np.exp(-loss)),
+    "likelihood near 1": (1e-15, lambda loss: np.exp(-loss)),
+    "log-likelihood of 0": (0.0, lambda loss: -loss),
+    "one number": (0.0, lambda loss: 0.5 * np.exp(-loss)),
+}
+
+
+@pytest.mark.parametrize("answer", EXACT)
+def test_exact_answers_about_members_are_a_large_leak(answer):
+    rng = np.random.default_rng(0)
+    size, of_loss = EXACT[answer]
+    member = rng.random(600) < 0.5
+    told = {"score": of_loss(rng.exponential(size=600) * np.where(member, size, 1))}
+    found = pg.audit_scores({**told, "member": member}, scores=("score",))
+    assert found.report().verdict.grade == LARGE
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-16, 1e-13, 1e-9])
+def test_a_classifier_that_is_certain_of_its_members_is_a_large_leak(error):
+    rng = np.random.default_rng(0)
+    member = rng.random(600) < 0.5
+    label = rng.integers(0, 3, 600)
+    probs = rng.dirichlet(np.ones(3), 600)
+    others = error * rng.random((600, 3))
+    others[np.arange(600), label] = 0.0
+    certain = others.copy()
+    certain[np.arange(600), label] = 1 - others.sum(axis=1)
+    probs[member] = certain[member]
+    found = pg.audit_classifier({"probs": probs, "labels": label, "member": member})
+    assert found.report().verdict.grade == LARGE

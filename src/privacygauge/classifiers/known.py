@@ -645,15 +645,33 @@ _PLACEBOS = 16
 
 
 def digits_differ(answers: NDArray[Any], member: Bools) -> Difference | None:
-    """Return a difference if one side's answers have fewer digits, or came from a shorter type."""
-    forms = []
+    """Return a difference if one side's answers have fewer digits, or came from a shorter type.
+
+    That is how two files were written. A model that fits its members exactly gives them short
+    numbers, too: whole ones, one and the same, or the last bits of a difference of large numbers,
+    which have few digits because they are small. So numbers of like size are compared.
+    """
+    sides = []
     for side in (member, ~member):
         rows = np.flatnonzero(side)
         values = np.asarray(answers[rows[:: max(1, len(rows) // 1_000)]], np.float64).ravel()
-        between = values[(values != np.rint(values)) & np.isfinite(values)]
-        if len(between) < _FEWEST_DIGITS:
-            return None  # nearly all are certain, which a model can do by itself
-        forms.append(_forms(between))
+        values = values[np.isfinite(values)]
+        whole = np.rint(values)
+        # Certain but for rounding errors, as 1 - 1e-15, is as good as whole.
+        sides.append(values[np.abs(values - whole) > _ROUNDING * np.abs(whole)])
+    sizes = [np.frexp(between)[1] - _SMALLEST_SIZE for between in sides]
+    common = np.minimum(*(np.bincount(size, minlength=_SIZES) for size in sizes))
+    # Nearly all are certain, or of another size than on the other side.
+    if min(len(between) for between in sides) < _FEWEST_DIGITS or common.sum() < _FEWEST_ALIKE:
+        return None
+    forms = []
+    for between, size in zip(sides, sizes, strict=True):
+        order = np.argsort(size, kind="stable")
+        number = np.arange(len(order)) - np.searchsorted(size[order], size[order])
+        compared = between[order][number < common[size[order]]]
+        if len(np.unique(np.round(compared, 12))) < _FEWEST_VALUES:
+            return None
+        forms.append(_forms(compared))
     # (2, forms): for each form, the share on the side with fewer, and with more, such numbers.
     low, high = np.sort(np.array(forms), axis=0)
     if not ((high > _NEARLY_ALL) & (low < _FEW)).any():
@@ -661,8 +679,22 @@ def digits_differ(answers: NDArray[Any], member: Bools) -> Difference | None:
     return Difference("digits of the predictions", None)
 
 
+_ROUNDING = 1e-12
+"""Largest distance from a whole number, in parts of it, that is due to rounding errors."""
+
+_SMALLEST_SIZE = -1_080
+_SIZES = 2_120
+"""Exponents of two below the smallest number of 64 bits, and from there beyond the largest."""
+
+_FEWEST_VALUES = 5
+"""Fewest different numbers that show how a side was written: a model may give one answer to all."""
+
 _FEWEST_DIGITS = 100
 """Fewest numbers per side that are not whole, for digits to be compared."""
+
+_FEWEST_ALIKE = 20
+"""Fewest of them per side that are of like size. All in a short form on one side, and half of them
+on the other, is beyond chance."""
 
 # Shares of numbers in a short form that give the sides away: at least the first on one side and at
 # most the second on the other. No model writes numbers like that.
@@ -677,15 +709,25 @@ def _forms(values: Floats) -> list[float]:
     """
     with np.errstate(under="ignore", over="ignore"):
         shares = [np.mean(values == values.astype(kind)) for kind in (np.float16, np.float32)]
-    shares += [np.mean(np.abs(values - np.round(values, d)) < 1e-10) for d in range(1, 9)]
+    # A sum of rounded numbers is off by the last bits. What is rounded to 0 has no digits.
+    for d in range(1, 9):
+        rounded = np.round(values, d)
+        off = np.abs(values - rounded)
+        shares.append(np.mean((rounded != 0) & (off < _LAST_BITS * np.maximum(1, np.abs(values)))))
     # Subnormal numbers have fewer digits than these, whoever wrote them.
     normal = values[np.abs(values) >= np.finfo(np.float64).tiny]
     mantissa = normal / 10.0 ** np.floor(np.log10(np.abs(normal)))
     if not len(normal):
         mantissa = np.full(1, np.nan)  # has no digits at all
     # A mantissa is in [1, 10): d decimals of it are d + 1 significant digits.
-    shares += [np.mean(np.abs(mantissa - np.round(mantissa, d)) < 1e-10) for d in range(1, 8)]
+    shares += [
+        np.mean(np.abs(mantissa - np.round(mantissa, d)) < 10 * _LAST_BITS) for d in range(1, 8)
+    ]
     return [float(share) for share in shares]
+
+
+_LAST_BITS = 1e-14
+"""Largest rounding error of a number near 1 in sums and conversions."""
 
 
 def _with_dates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

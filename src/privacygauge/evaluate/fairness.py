@@ -52,7 +52,7 @@ _PRIOR = 2.0
 """Prior rows in each group, split by the overall share of members, so that rare groups carry little
 evidence."""
 
-_STRATA = (20, 40, 80, 160)
+_STRATA = (20, 40, 80, 160, 320, 640)
 """Numbers of strata of the score, tried in turn until the blind attacker fails inside them. Five
 would remove nine tenths of a difference (Rosenbaum and Rubin 1984), but in large files an attack
 sees the rest."""
@@ -70,6 +70,17 @@ _TRIGGER = 4
 
 _SURELY = 25
 """Divisor of the error in the test that the sides are twins."""
+
+_NO_GAP = 0.25
+_MOST_GAP = 0.5
+"""Gaps that matching may leave in a column that differs, in half-widths of its interval: one that
+tells no attack anything, and the largest; twice as much at an end of the column."""
+
+_END = 0.1
+"""Share of the rows at each end of a column."""
+
+_MOST_CHECKED = 20
+"""Most columns whose gaps are measured after matching, those that differ most first."""
 
 _FARTHEST = 8.0
 """Standard deviations beyond which a normal distribution has negligible mass."""
@@ -319,24 +330,51 @@ def compare(
         return Comparison(
             state="different", compared=usable, blind=first, left=None, differences=differences
         )
-    # Cross-fitted propensity scores: mean log-odds of the blind attackers, (n,).
     fold = folds_of(unit, secret, N_FOLDS, rng)
-    score = np.zeros(len(secret))
-    learners = _learners(matched)
-    for part in range(N_FOLDS):
-        others = fold != part
-        judged = fold == part
-        # No ranks here: log-odds of models fitted on four fifths of the same rows share one scale.
-        score[judged] = np.mean([f(matched, secret, others, judged) for f in learners], axis=0)
-    # The first stratification inside which the blind attacker fails is taken.
-    for strata in _strata(matched, score, len(secret)):
-        # Non-members in the stratum of each row: enough of them for most of the members.
-        alike = np.bincount(strata, ~secret)[strata]
-        if np.mean(alike[secret] >= _FEWEST_ALIKE) < ENOUGH:
-            continue
-        kept = _balance_strata(strata, secret, unit, rng)
-        if min(checks.n_distinct(unit[kept & side]) for side in (secret, ~secret)) < FEWEST:
-            continue
+    ordered = _in_order(known, differences)
+    apart = {one.column: matched[one.column] for one in differences if one.column in matched}
+    # Orders in which the sides may still lie apart: those of columns, either way, in all rows and
+    # at both ends; and log-odds of groups, which rank members first, and where groups are matched
+    # rather last, as folds differ by chance.
+    everyone = np.ones(len(secret), np.bool_)
+    orders = []
+    for rank in (rankdata(ordered[:, :_MOST_CHECKED], axis=0) / len(secret)).T:
+        orders.append((rank, everyone, True))
+        orders += [(rank, end, True) for end in (rank < _END, rank > 1 - _END)]
+    for name in [*apart][:_MOST_CHECKED]:
+        orders.append((_propensity({name: apart[name]}, secret, fold), everyone, False))
+    # Bonferroni over the columns that differ.
+    each = 1 - (1 - level) / max(min(len(apart), _MOST_CHECKED), 1)
+    # By the score of all columns and, where that leaves a gap, of those that differ alone: columns
+    # that say nothing add noise to the score, in which the others get lost.
+    tried = []
+    for some in (matched, apart) if 0 < len(apart) < len(matched) else (matched,):
+        # A single column that has an order is finer than its groups.
+        by_order = len(some) == 1 and ordered.shape[1] == 1
+        score = ordered[:, 0] if by_order else _propensity(some, secret, fold)
+        for strata in _strata(some, score, len(secret)):
+            # Non-members in the stratum of each row: enough of them for most of the members.
+            alike = np.bincount(strata, ~secret)[strata]
+            if np.mean(alike[secret] >= _FEWEST_ALIKE) < ENOUGH:
+                continue
+            kept = _balance_strata(strata, secret, unit, rng)
+            if min(checks.n_distinct(unit[kept & side]) for side in (secret, ~secret)) < FEWEST:
+                continue
+            # A blind attacker searches many columns, and overlooks what an attack sees whose
+            # answers follow the very column. So each is asked, in half-widths of its interval.
+            widest = _NO_GAP
+            for order, part, either_way in orders:
+                rows = kept & part
+                if tied(order[rows]) or secret[rows].all() or not secret[rows].any():
+                    continue
+                area = auc(Transcript(order[rows], secret[rows], unit=unit[rows]), each)
+                excess = abs(area.value - 0.5) if either_way else area.value - 0.5
+                wide = area.high - area.low if part is not everyone else (area.high - area.low) / 2
+                widest = max(widest, excess / max(wide, 1e-12))
+            if widest < _MOST_GAP:
+                tried.append((widest, kept, secret & (alike < _FEWEST_ALIKE)))
+    # Of those with the smallest gap, the first inside which the blind attacker fails is taken.
+    for _, kept, unlike in sorted(tried, key=lambda one: one[0]):
         again = _blind(
             {name: code[kept] for name, code in columns.items()},
             secret[kept],
@@ -351,12 +389,25 @@ def compare(
                 blind=first,
                 left=again,
                 differences=differences,
-                alone=secret & (alike < _FEWEST_ALIKE),
-                ordered=_in_order(known, differences),
+                alone=unlike,
+                ordered=ordered,
             )
     return Comparison(
         state="different", compared=usable, blind=first, left=None, differences=differences
     )
+
+
+def _propensity(columns: Mapping[str, Ints], secret: Bools, fold: Ints) -> Floats:
+    """Return cross-fitted propensity scores: mean log-odds of the blind attackers, (n,)."""
+    score = np.zeros(len(secret))
+    for part in range(N_FOLDS):
+        others = fold != part
+        judged = fold == part
+        # No ranks here: log-odds of models fitted on four fifths of the same rows share one scale.
+        score[judged] = np.mean(
+            [learner(columns, secret, others, judged) for learner in _learners(columns)], axis=0
+        )
+    return score
 
 
 def _in_order(known: Mapping[str, NDArray[Any]], differences: tuple[Difference, ...]) -> Floats:
@@ -512,15 +563,26 @@ def _learners(
 
 
 def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:
-    """Return naive Bayes log-odds of each asked row: the sum over columns, as if independent."""
+    """Return naive Bayes log-odds of each asked row: the sum over columns, as if independent.
+
+    Each column's are shrunk by the share of its chi-squared statistic that chance explains, its
+    degrees of freedom: otherwise columns that say nothing add noise, in which the others get lost.
+    """
     total = np.zeros(int(np.count_nonzero(asked)))
     share = int(np.count_nonzero(secret & known)) / max(int(np.count_nonzero(known)), 1)
     for code in columns.values():
         n = int(code.max()) + 1
+        inside, outside = (
+            np.bincount(code[known & side], minlength=n) for side in (secret, ~secret)
+        )
+        expected = share * (inside + outside)
+        seen = expected > 0
+        statistic = np.sum((inside - expected)[seen] ** 2 / (1 - share) / expected[seen])
+        chance = min(1.0, float((np.count_nonzero(seen) - 1) / max(statistic, 1e-12)))
         # A prior in proportion to the sides: a rare value says little, and nothing is infinite.
-        inside = np.bincount(code[known & secret], minlength=n) + _PRIOR * share
-        outside = np.bincount(code[known & ~secret], minlength=n) + _PRIOR * (1 - share)
-        total += (np.log(inside / share) - np.log(outside / (1 - share)))[code[asked]]
+        found = np.log((inside + _PRIOR * share) / share)
+        found -= np.log((outside + _PRIOR * (1 - share)) / (1 - share))
+        total += (1 - chance) * found[code[asked]]
     return total
 
 
