@@ -339,7 +339,7 @@ def example() -> list[str]:
     first, second = demo().slices.slices[:2]
     hit, false = (f"{share.value:.1%}" for share in (attack.recall, attack.false_positive_rate))
     ppv = [percent(value.value) for _, value in attack.predictive_values]
-    area = decimal_estimate(demo().headline.auc)
+    area = decimal_estimate(best.auc)
     one = attack.tpr_at_fpr[1].estimate
     nine = next(row for row in risk.cuts if row.cut == 0.9)
     more = {prior: decimal(100 * value.value, 1) for prior, value in risk.excess}
