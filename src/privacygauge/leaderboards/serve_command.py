@@ -16,7 +16,6 @@ from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.kinds.command import Group, Program
 from privacygauge.kinds.request import HelpGroup, amounts
-from privacygauge.report.numbers import first_names, several
 from privacygauge.runs.folder import require_local
 
 if TYPE_CHECKING:
@@ -437,6 +436,7 @@ def watch(
     Example: privacygauge holdout serve watch --once --fail-above findings=0 --fail-above hints=0
     """
     from privacygauge.cli.output import exceeded_text, parsed_limits, print_line
+    from privacygauge.report.numbers import first_names
 
     limits = parsed_limits(fail_above, _WATCHED)
     engine = _connect(database)
@@ -479,6 +479,8 @@ def merge(
 
     Example: privacygauge holdout serve merge alice alice2 --labels labels.npy --reason "one team"
     """
+    from privacygauge.report.numbers import several
+
     engine = _connect(database)
     from privacygauge.leaderboards.server.request_parsing import read_hidden
     from privacygauge.leaderboards.server.rescoring import check_merge, merge_accounts
@@ -567,6 +569,8 @@ def rescore(
 
     Example: privacygauge holdout serve rescore new.sqlite --labels labels.npy --metric f1
     """
+    from privacygauge.report.numbers import several
+
     source = _connect(database)
     from privacygauge.leaderboards.server import rescoring
     from privacygauge.leaderboards.server.request_parsing import read_hidden
