@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.seeds import stream
@@ -131,7 +132,8 @@ def test_honest_areas_are_not_worth_a_look(strength):
         audit_leaderboard(areas(stream(i, "honest areas", strength), strength), guards=())
         for i in range(games)
     ]
-    assert sum(bool(x.suspects or x.hints) for x in named) <= 0.05 * games
+    # Of 450 other histories 7 were worth a look, each by its gaps.
+    assert sum(bool(x.suspects or x.hints) for x in named) <= binom.ppf(0.99, games, 0.02)
 
 
 @pytest.mark.slow
