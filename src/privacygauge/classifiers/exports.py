@@ -36,7 +36,7 @@ from privacygauge.datasets.columns import (
     UNIT,
     membership_in,
 )
-from privacygauge.datasets.parsing import text_order
+from privacygauge.datasets.parsing import YES_OR_NO, text_order
 from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
 
@@ -59,8 +59,8 @@ _POSITIVE = (
 """Names of columns that hold the probability of the second of two classes, next to the
 prediction."""
 
-_TRUE = frozenset({"true", "t", "yes", "y", "1", "ja", "j", "oui", "si", "s\xed", "sim"})
-_FALSE = frozenset({"false", "f", "no", "n", "0", "nein", "nee", "non", "n\xe3o"})
+_TRUE = frozenset({yes for yes, _ in YES_OR_NO} | {"t", "sim"})
+_FALSE = frozenset({no for _, no in YES_OR_NO} | {"f", "nee", "n\xe3o"})
 IN_WORDS = frozenset({"in", "member", "members", "train", "training"}) | _TRUE
 """Words that mark members, in lower case."""
 OUT_WORDS = _FALSE | frozenset(

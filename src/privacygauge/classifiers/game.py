@@ -212,9 +212,7 @@ class PredictionGame:
         else:
             known = values
             usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
-            unit = (
-                target.units if self.together is None else join_units(target.units, self.together)
-            )
+            unit = join_units(target.units, self.together)
             for judged, others in crossfit_parts(target.labels, target.member, rng, unit):
                 # All targets are scored, but attacks learn only from those that are compared.
                 index = others[usable[others]]

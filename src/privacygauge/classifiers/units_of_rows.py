@@ -157,7 +157,7 @@ def settle_units(
     near = near_repeats(points, target.labels, target.member)
     if near is not None:
         number, copies = near
-        unit = number if unit is None else units.join_units(number, unit)
+        unit = units.join_units(number, unit)
         if copies.any() and not across.any():
             warnings.append(
                 f"{int(np.count_nonzero(copies & target.member)):,} members nearly equal a "
@@ -261,7 +261,7 @@ def units_in_order(
     people = people_in_order(points, group, member)
     if people is not None:
         linked = int(np.count_nonzero(repeated_rows(people)))
-        unit = people if unit is None else units.join_units(people, unit)
+        unit = units.join_units(people, unit)
         warnings.append(
             f"{linked:,} of {len(people):,} rows stand next to others of their class and side that "
             "are answered far more alike than rows a few dozen places away, as several rows of one "
@@ -272,7 +272,7 @@ def units_in_order(
     known = np.arange(len(points)) if unit is None else unit
     blocks = blocks_in_order(points, group, member, known)
     if blocks is not None:
-        unit = blocks if unit is None else units.join_units(blocks, unit)
+        unit = units.join_units(blocks, unit)
         warnings.append(
             "members and non-members stand in stretches in the file, longer than single rows would "
             "by chance, and the answers to neighbours in a stretch depend on each other, as those "

@@ -72,8 +72,10 @@ def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None
     return None
 
 
-def join_units(one: Ints, other: Ints) -> Ints:
-    """Return the finest units that contain every unit of both numberings, (n,)."""
+def join_units(one: Ints, other: Ints | None) -> Ints:
+    """Return the finest units that contain every unit of both numberings, (n,); None has none."""
+    if other is None:
+        return one
     n = len(one)
     # A graph of rows, the units of one numbering and those of the other; its components.
     links = coo_array((np.ones(2 * n), (np.tile(np.arange(n), 2), np.concatenate([

@@ -95,6 +95,20 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
     return np.array([*amounts, np.nan])[codes]
 
 
+YES_OR_NO = (
+    ("1", "0"),
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("ja", "nein"),
+    ("j", "n"),
+    ("oui", "non"),
+    ("s\xed", "no"),
+    ("si", "no"),
+)
+"""Words for yes and no, in lower case."""
+
+
 def is_number(text: str) -> bool:
     """Return whether Python reads a text as a number."""
     try:

@@ -290,11 +290,7 @@ def read_labels(
     numbers, classes = class_numbers(checks.vector(given, name))
     if classes is None:
         return checks.classes(numbers, name)
-    if metric.ordered:
-        raise InputError(
-            f"metric {metric.name} needs the order of the classes, which texts do not have: give "
-            "labels as integers from 0, in order"
-        )
+    metric.refuse_texts(classes)
     if columns is not None and len(classes) != columns:
         raise InputError(
             f"{name} are texts of {len(classes)} classes, and logits have {columns} columns: give "

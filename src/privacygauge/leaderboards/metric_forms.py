@@ -6,6 +6,7 @@ A metric is a value of a class below `Metric`. Every score is in [0, 1] and high
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -60,6 +61,19 @@ class Metric:
     """Smallest and largest submitted number, known to all; infinite without a range."""
     columns: int | None = 1
     """Largest number of values per example in a submission; None for the number of classes."""
+
+    def refuse_texts(self, classes: Sequence[str]) -> None:
+        """Raise if hidden labels that are texts, of these classes, do not suit the metric."""
+        if self.ordered:
+            raise InputError(
+                f"metric {self.name} needs the order of the classes, which texts do not have: give "
+                "labels as integers from 0, in order"
+            )
+        if self.numbers:
+            raise InputError(
+                f"metric {self.name} compares numbers, got labels that are texts, such as "
+                f"{classes[0]!r}"
+            )
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         """Return the checked hidden values, (n,), and the number of classes; 0 for numbers."""

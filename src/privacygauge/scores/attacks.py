@@ -189,9 +189,7 @@ class ScoreGame:
             plays.append((everyone, known[1], self.others.member, self.others.units))
         else:
             usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
-            units = (
-                target.units if self.together is None else join_units(target.units, self.together)
-            )
+            units = join_units(target.units, self.together)
             for judged, rest in crossfit_parts(target.labels, target.member, rng, units):
                 learnt = rest[usable[rest]]
                 plays.append((judged, rows[learnt], target.member[learnt], target.units[learnt]))

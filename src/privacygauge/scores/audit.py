@@ -525,7 +525,7 @@ class ScoreOptions(ScoreDesign):
         for what, points in places.items():
             near = near_repeats(points, labels, target.member)
             if near is not None:
-                unit = near[0] if unit is None else join_units(near[0], unit)
+                unit = join_units(near[0], unit)
                 linked = int(np.count_nonzero(repeated_rows(unit)))
                 notes.append(
                     f"{linked:,} of {len(target):,} rows are nearly equal to others of their group "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -177,12 +177,11 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     Roelofs et al., "A Meta-Analysis of Overfitting in Machine Learning" (2019), Section 3: the
     line through all submissions, mean differences of all and of the best tenth, and p-values.
     """
-    judged = history.in_private
-    if judged is None:
-        return None
-    places = history.private_rows
     submissions = Counter(history.accounts)
-    history = judged
+    places = history.private_rows
+    if history.in_private is None:
+        return None
+    history = history.in_private
     assert history.private is not None
     rows = [_final_submission(history, code) for code in range(len(history.names))]
     public = history.scores[rows]
@@ -230,12 +229,15 @@ def _seen_from(history: History, most: float) -> float | None:
     code = int(history.codes[np.argmax(history.scores)])
     row = _final_submission(history, code)
     gaps = _typical_gaps(history)
+    judged = [_judged_submission(history, other) for other in range(len(history.names))]
 
     def unseen(difference: float) -> bool:
         private = before.copy()
         private[row] = history.scores[row] - difference
         other = replace(history, private=np.clip(private, 0, 1))
-        test = _test_of_gap(other, WIDE_GAP, code, gaps=gaps, judged=_judged_submissions(other))
+        # The other teams are judged as they were.
+        now = [*judged[:code], _judged_submission(other, code), *judged[code + 1 :]]
+        test = _test_of_gap(other, WIDE_GAP, code, gaps=gaps, judged=now)
         # Holm's correction begins with the smallest of all teams' p-values.
         return test.p_value * len(gaps) > most
 
@@ -424,7 +426,7 @@ def _tests_of_gaps(history: History, detector: Detector) -> tuple[Evidence, ...]
     if (reason := _reason_for_no_test(history, detector)) is not None:
         return reason
     gaps = _typical_gaps(history)
-    judged = _judged_submissions(history)
+    judged = [_judged_submission(history, code) for code in range(len(history.names))]
     return tuple(
         _test_of_gap(history, detector, code, gaps=gaps, judged=judged)
         for code in range(len(history.names))
@@ -445,12 +447,12 @@ def _typical_gaps(history: History, *, late: bool = False) -> Floats:
 
 
 def _test_of_gap(
-    history: History, detector: Detector, code: int, *, gaps: Floats, judged: _JudgedSubmissions
+    history: History, detector: Detector, code: int, *, gaps: Floats, judged: Sequence[_Judged]
 ) -> Evidence:
     private_points = history.private_points
     assert history.private is not None
     assert private_points is not None
-    row = int(judged.rows[code])
+    row = judged[code].row
     of = history.rows_of(code)
     k = len(of)
     others = np.delete(gaps, code)
@@ -540,46 +542,39 @@ def spread_of_public_errors(history: History, rows: Ints) -> float:
     return math.sqrt(part * upper * float(np.mean(np.diff(values) ** 2)) / 2)
 
 
-@dataclass(frozen=True, eq=False)
-class _JudgedSubmissions:
-    """The submissions that teams are judged by, and how many others could have been."""
+@dataclass(frozen=True)
+class _Judged:
+    """The submission that a team is judged by, and how many others could have been."""
 
-    rows: Ints
-    """(teams,) Submissions."""
-    rivals: Ints
-    """(teams,) Number of the team's submissions that may have been judged as well."""
-    spreads: Floats
-    """(teams,) Standard deviation of the unshared part of their gaps."""
+    row: int
+    """Submission."""
+    rivals: int
+    """Number of the team's submissions that may have been judged as well."""
+    spread: float
+    """Standard deviation of the unshared part of the team's gaps."""
 
 
-def _judged_submissions(history: History) -> _JudgedSubmissions:
-    """Return the submissions that teams are judged by.
+def _judged_submission(history: History, code: int) -> _Judged:
+    """Return the submission that a team is judged by.
 
     The spread of gaps is that of successive differences (von Neumann 1941), of all submissions or
     of the rivals, whichever is smaller: the last files of a climb differ by more than luck.
     """
     assert history.private is not None
-    gaps = history.scores - history.private
+    of = history.rows_of(code)
+    row = _final_submission(history, code)
+    gaps = history.scores[of] - history.private[of]
 
-    def spread(some: Ints) -> float:
-        return math.sqrt(float(np.mean(np.diff(gaps[some]) ** 2)) / 2) if len(some) > 1 else 0.0
+    def spread(some: Floats) -> float:
+        return math.sqrt(float(np.mean(np.diff(some) ** 2)) / 2) if len(some) > 1 else 0.0
 
-    rows = []
-    rivals = []
-    spreads = []
-    for code in range(len(history.names)):
-        of = history.rows_of(code)
-        row = _final_submission(history, code)
-        every = spread(of)
-        near = of[history.private[of] >= history.private[row] - _REACH * every]
-        rows.append(row)
-        rivals.append(len(near))
-        spreads.append(min(every, spread(near)))
-    return _JudgedSubmissions(np.array(rows), np.array(rivals), np.array(spreads))
+    every = spread(gaps)
+    near = history.private[of] >= history.private[row] - _REACH * every
+    return _Judged(row, int(np.count_nonzero(near)), min(every, spread(gaps[near])))
 
 
 def _p_among_judged(
-    history: History, code: int, judged: _JudgedSubmissions, less: Floats | None = None
+    history: History, code: int, judged: Sequence[_Judged], less: Floats | None = None
 ) -> float:
     """Return the p-value of a team's judged gap among those of the other teams.
 
@@ -589,17 +584,19 @@ def _p_among_judged(
         With private scores and at least three teams.
     code : int
         Index of the team.
-    judged : _JudgedSubmissions
+    judged : sequence of _Judged
+        One per team.
     less : array of shape (teams,), optional
         Subtracted from the teams' gaps.
     """
     private_points = history.private_points
     assert history.private is not None
     assert private_points is not None
-    gaps = (history.scores - history.private)[judged.rows] - (0.0 if less is None else less)
+    rows = [one.row for one in judged]
+    gaps = history.scores[rows] - history.private[rows] - (0.0 if less is None else less)
     others = np.delete(gaps, code)
     above = float(gaps[code] - others.mean())
-    row = judged.rows[code]
+    row = rows[code]
     score = float(history.scores[row] + history.private[row]) / 2
     lost = 1 - score
     kind = history.metric.partition(":")[0]
@@ -620,12 +617,12 @@ def _p_among_judged(
     if not history.random_private and less is None:
         # A harder part is not equally harder for all.
         scale = math.hypot(scale, _UNEVEN * float(others.mean()))
-    k = int(judged.rivals[code])
-    own = float(judged.spreads[code])
+    k = judged[code].rivals
+    own = judged[code].spread
     degrees = float(len(others) - 1)
     part = private_points / (history.points + private_points)
     public = own * math.sqrt(part)
-    if k <= _MORE * float(np.median(np.delete(judged.rivals, code))):
+    if k <= _MORE * float(np.median(np.delete([one.rivals for one in judged], code))):
         # No more to choose from than the others had: their gaps gained as much by that.
         public = 0.0
         scale = max(scale, own)

@@ -283,16 +283,8 @@ class BoardOptions:
 def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
     """Return the row of a new board."""
     metric = wanted.metric
-    if metric.ordered and wanted.classes is not None:
-        raise InputError(
-            f"metric {metric.name} needs the order of the classes, which texts do not have: give "
-            "labels as integers from 0, in order"
-        )
-    if metric.numbers and wanted.classes is not None:
-        raise InputError(
-            f"metric {metric.name} compares numbers, got labels that are texts, such as "
-            f"{wanted.classes[0]!r}"
-        )
+    if wanted.classes is not None:
+        metric.refuse_texts(wanted.classes)
     truth, n_classes = metric.truth(labels, wanted.n_classes)
     mask = wanted.mask
     if (share := wanted.public) is not None:

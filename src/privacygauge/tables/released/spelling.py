@@ -16,7 +16,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.parsing import dates_of, days_of
+from privacygauge.datasets.parsing import YES_OR_NO, dates_of, days_of
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.tables.table import Column, Schema, Table
@@ -135,7 +135,7 @@ def in_the_same_words(
         for other in [one for one in frames if one != "real"]:
             if name not in found[other]:
                 continue
-            if not is_number and len(there) != len(_ANSWERS[0]):
+            if not is_number and len(there) != len(YES_OR_NO[0]):
                 continue  # nothing below applies
             texts = found[other][name].dropna().unique().tolist()
             answers = _answers_read(there, texts)
@@ -214,29 +214,15 @@ def without_suppressed(
     return found, tuple(left_out), tuple(said)
 
 
-_ANSWERS = (
-    ("1", "0"),
-    ("true", "false"),
-    ("yes", "no"),
-    ("y", "n"),
-    ("ja", "nein"),
-    ("j", "n"),
-    ("oui", "non"),
-    ("s\xed", "no"),
-    ("si", "no"),
-)
-"""Words for yes and no, in lower case."""
-
-
 def _answers_read(there: Collection[Any], texts: Collection[Any]) -> dict[str, Any] | None:
     """Return the real table's value of each answer; None if these are no answers in other words."""
     own = {_text(value).casefold(): value for value in there}
     words = {str(text): _text(text).casefold() for text in texts}
     if len(own) != 2 or len(own) != len(there) or not words or set(words.values()) <= own.keys():
         return None
-    of_real = next((pair for pair in _ANSWERS if set(pair) == own.keys()), None)
+    of_real = next((pair for pair in YES_OR_NO if set(pair) == own.keys()), None)
     # Both words must be there: one alone, such as n, is in several pairs.
-    of_other = next((pair for pair in _ANSWERS if set(pair) == set(words.values())), None)
+    of_other = next((pair for pair in YES_OR_NO if set(pair) == set(words.values())), None)
     if of_real is None or of_other is None:
         return None
     translated = dict(zip(of_other, (own[word] for word in of_real), strict=True))
