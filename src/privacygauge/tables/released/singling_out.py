@@ -35,6 +35,9 @@ _SOME = 500
 _BATCH = 128
 """Records examined at once."""
 
+_FIRST = 256
+"""Rows that are looked through first for two that meet a predicate, then four times as many."""
+
 
 @dataclass(frozen=True)
 class Predicate:
@@ -100,18 +103,40 @@ class _Sorted:
         return self.within_ranges(predicate.columns, first, last)
 
     def within_ranges(
-        self, columns: Sequence[int], first: Sequence[int], last: Sequence[int]
+        self,
+        columns: Sequence[int],
+        first: Sequence[int],
+        last: Sequence[int],
+        enough: float = np.inf,
     ) -> Ints:
-        """Return the rows within ranges of `order`, one per column, starting from the shortest."""
+        """Return the rows within ranges of `order`, one per column, starting from the shortest.
+
+        Parameters
+        ----------
+        columns, first, last : sequence of int, shape (c,)
+            Positions of the columns, and of the ends of each one's range.
+        enough : float, default inf
+            Stop once so many rows are found: that a predicate isolates nobody is seen by two, and
+            of the tails of a large table many rows are nearly always found at once.
+        """
         ends = zip(columns, first, last, strict=True)
         (width, begin, j), *wider = sorted((stop - start, start, j) for j, start, stop in ends)
-        found = self.order[j, begin : begin + width]
-        for width, begin, j in wider:
-            if not len(found):
-                break
-            # Ranks before the range wrap around to large numbers: one comparison tests both ends.
-            found = found[self.place[j].take(found) - np.uint32(begin) < width]
-        return np.asarray(found)
+        stop = begin + width
+        parts = []
+        step = _FIRST if np.isfinite(enough) else width
+        while True:
+            found = self.order[j, begin : min(begin + step, stop)]
+            for across, start, k in wider:
+                if not len(found):
+                    break
+                # Ranks before the range wrap around to large numbers: one comparison tests both
+                # ends.
+                found = found[self.place[k].take(found) - np.uint32(start) < across]
+            parts.append(found)
+            enough -= len(found)
+            begin, step = begin + step, 4 * step
+            if begin >= stop or enough <= 0:
+                return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def isolating(
@@ -263,7 +288,7 @@ def _columns_needed(ordered: _Sorted, columns: list[int], first: list[int], last
 
     def isolate(count: int) -> bool:
         some = columns[:count], first[:count], last[:count]
-        return count > 0 and len(ordered.within_ranges(*some)) == 1
+        return count > 0 and len(ordered.within_ranges(*some, enough=2)) == 1
 
     if not columns or not isolate(len(columns)):
         return 0
