@@ -257,20 +257,22 @@ def means_by_level(
     scores = np.zeros(n)
     settled = np.zeros(n, dtype=np.bool_)
     # Without categories there is one group, without numbers counting is enough: other searches.
-    if not width or not space.numbers.shape[1] or len(left) * k > _KEPT:
+    if not width or not space.numbers.shape[1]:
         return scores[left], settled[left]
-    found = _Open(left, np.full((len(left), k), np.inf), np.zeros(len(left), np.int64))
     search = _Search(space, np.minimum(weight, k + 1), pool, unit)
-    for h in range(width + 1):
-        if h and len(found.rows) <= _GROUPING_PAYS * comb(width, h):
-            break
-        search.compare(h, found)
-        found.keep(found.compared <= search.most)
-        # All others within the last distance found have been compared.
-        done = found.nearest[:, -1] <= (space.steps[h + 1] if h < width else np.inf)
-        scores[found.rows[done]] = found.nearest[done].mean(axis=1)
-        settled[found.rows[done]] = True
-        found.keep(~done)
+    # As many points at once as memory allows: comparing all pairs of two million takes hours.
+    for rows in _cut(left, max(1, _KEPT // k)):
+        found = _Open(rows, np.full((len(rows), k), np.inf), np.zeros(len(rows), np.int64))
+        for h in range(width + 1):
+            if h and len(found.rows) <= _GROUPING_PAYS * comb(width, h):
+                break
+            search.compare(h, found)
+            found.keep(found.compared <= search.most)
+            # All others within the last distance found have been compared.
+            done = found.nearest[:, -1] <= (space.steps[h + 1] if h < width else np.inf)
+            scores[found.rows[done]] = found.nearest[done].mean(axis=1)
+            settled[found.rows[done]] = True
+            found.keep(~done)
     return scores[left], settled[left]
 
 
