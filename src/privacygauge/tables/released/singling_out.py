@@ -121,11 +121,13 @@ class _Sorted:
         """
         ends = zip(columns, first, last, strict=True)
         (width, begin, j), *wider = sorted((stop - start, start, j) for j, start, stop in ends)
-        stop = begin + width
+        shortest = self.order[j, begin : begin + width]
+        size = _FIRST if np.isfinite(enough) else width
         parts = []
-        step = _FIRST if np.isfinite(enough) else width
-        while True:
-            found = self.order[j, begin : min(begin + step, stop)]
+        while enough > 0 and len(shortest):
+            found = shortest[:size]
+            shortest = shortest[size:]
+            size *= 4
             for across, start, k in wider:
                 if not len(found):
                     break
@@ -134,9 +136,7 @@ class _Sorted:
                 found = found[self.place[k].take(found) - np.uint32(start) < across]
             parts.append(found)
             enough -= len(found)
-            begin, step = begin + step, 4 * step
-            if begin >= stop or enough <= 0:
-                return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return np.concatenate([shortest[:0], *parts])
 
 
 def isolating(
