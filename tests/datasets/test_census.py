@@ -33,3 +33,7 @@ def test_another_file_is_refused(tmp_path, monkeypatch):
     (tmp_path / WHOLE).write_text("Person ID,Region\n1,E\n")
     with pytest.raises(InputError, match=r"569,741 rows where it is the whole one, got 1"):
         census()
+    for content in ("", 'Person ID,Region\n1,E,"more\n2'):
+        (tmp_path / WHOLE).write_text(content)
+        with pytest.raises(InputError, match="is not a table of values with commas"):
+            census()

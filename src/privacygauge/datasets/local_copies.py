@@ -487,7 +487,10 @@ def census() -> tuple[pd.DataFrame, bool]:
     if name == SAMPLE and hashlib.sha256(content).hexdigest() != _SAMPLE_SHA256:
         raise InputError(f"{path} is not the {SAMPLE} that is meant: its checksum differs")
     # As texts, since codes are categories; an empty field stays an empty text.
-    frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    try:
+        frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    except ValueError as error:
+        raise InputError(f"{path} is not a table of values with commas: {error}") from error
     if _ID not in frame or (name == WHOLE and len(frame) != _ROWS):
         raise InputError(
             f"{path} is not the census teaching file: it must have the column {_ID!r}, and "

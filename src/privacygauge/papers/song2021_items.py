@@ -1038,7 +1038,7 @@ ENTRIES = (
         "song-table4-defences",
         "3.3.3",
         "networks of the attack without thresholds",
-        paper="the best of six",
+        paper="the best of six, two of which know that noise is added",
         ours="one",
         why="the best of six on the judged records is chosen after the fact",
     ),

@@ -76,7 +76,7 @@ TABLE_6: Mapping[str, Sequence[tuple[float, float]]] = {
 """Printed (precision, recall) at `CUTS` on Texas100: undefended, and behind MemGuard."""
 
 _FIG6 = {"at most 0.6": {"MemGuard": 0.3}}
-"""Printed share of members of Texas100 with at most 0.6: Section 5.3 says that 70% are above."""
+"""Printed share of members of Texas100 with at most 0.6: Section 4.2.2 says that 70% are above."""
 
 _FIG8 = 0.94
 """Printed Pearson's correlation on Texas100, undefended."""

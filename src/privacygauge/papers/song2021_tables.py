@@ -96,7 +96,8 @@ _DEFENCE_NOTES = (
     "other defences are PrivacyGauge's, on the same undefended predictions.",
     "Non-adaptive: thresholds and networks are learnt on undefended shadow predictions. Adaptive: "
     "the shadow model is defended as the target is. The paper's attacks by thresholds are "
-    "adaptive; its neural ones are not, and are the best of six, where here there is one.",
+    "adaptive; its neural ones are the best of six, four that are not and two that know that noise "
+    "is added, where here there is one.",
     "Adaptive, AUC: how well the same scores rank, whatever threshold the shadow model suggests. "
     "It stays high where target and shadow are defended alike but not equally.",
     "MemGuard's attack network is fitted on all members and, in turn, on either half of the "
