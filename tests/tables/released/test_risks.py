@@ -10,6 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.tables.frames import read_table
 from privacygauge.tables.generators.generator import Silence, SynthPop
 from privacygauge.tables.released import linkability as linking
+from privacygauge.tables.released import singling_out as singling
 from privacygauge.tables.released.hits import Attempts, Hits
 from privacygauge.tables.released.inference import (
     agrees,
@@ -141,6 +142,16 @@ def test_a_predicate_holds_where_a_scan_says(form):
     wanted = [one[0] if len(one) == 1 else 300 + i for i, one in enumerate(rows)]
     assert isolated_rows(found, real).tolist() == wanted
     assert len({len(one) for one in rows}) > 2
+
+
+@pytest.mark.parametrize("form", ["values", "tails"])
+def test_a_search_that_stops_at_two_rows_finds_the_same_predicates(monkeypatch, form):
+    table = read_table(people(np.random.default_rng(1), 700))
+    monkeypatch.setattr(singling, "_FIRST", 10**6)
+    whole = isolating(table, 200, np.random.default_rng(0), form)
+    for first in (1, 2, 7):
+        monkeypatch.setattr(singling, "_FIRST", first)
+        assert isolating(table, 200, np.random.default_rng(0), form) == whole
 
 
 def test_conditions_on_numbers():
