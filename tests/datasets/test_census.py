@@ -35,5 +35,5 @@ def test_another_file_is_refused(tmp_path, monkeypatch):
         census()
     for content in ("", 'Person ID,Region\n1,E,"more\n2'):
         (tmp_path / WHOLE).write_text(content)
-        with pytest.raises(InputError, match="is not a table of values with commas"):
+        with pytest.raises(InputError, match="is damaged or no csv file"):
             census()

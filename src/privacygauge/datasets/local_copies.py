@@ -490,7 +490,7 @@ def census() -> tuple[pd.DataFrame, bool]:
     try:
         frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     except ValueError as error:
-        raise InputError(f"{path} is not a table of values with commas: {error}") from error
+        raise InputError(f"{path} is damaged or no csv file ({error})") from error
     if _ID not in frame or (name == WHOLE and len(frame) != _ROWS):
         raise InputError(
             f"{path} is not the census teaching file: it must have the column {_ID!r}, and "

@@ -75,8 +75,7 @@ ITEMS = items(
     ("fig2", "the best of three attacks against PDTP", Status.STAND_IN,
      f"its correlation and shares, without the points; {_PURCHASE}"),
     ("fig3", "averages of PDTP", Status.STAND_IN, _PURCHASE),
-    ("fig4", "purchases: attack against PDTP, record by record", Status.STAND_IN,
-     _PURCHASE),
+    ("fig4", "purchases: attack against PDTP, record by record", Status.STAND_IN, _PURCHASE),
     ("fig5", "Adult: attack against PDTP, record by record", Status.DONE),
     ("fig6", "removing records", Status.STAND_IN,
      "the survey of 1.6 million people is not available; Adult, and as many records drawn from "
